@@ -1,0 +1,119 @@
+"""Reading JSON Lines of any size with bounded memory.
+
+Policy: a line longer than `LINE_LIMIT` is never held in memory; it is reported with its size. A last line without a
+newline is *pending*: its writer may still be at work, so it is neither an error nor consumed. A line that orjson
+refuses gets a second chance with the standard library, which accepts lone surrogates, NaN and big integers.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import orjson
+
+__all__ = ["CHUNK", "LINE_LIMIT", "Line", "decode", "read_at", "read_lines", "window_lines"]
+
+LINE_LIMIT = 16 * 1024 * 1024
+CHUNK = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a file.
+
+    Attributes:
+        offset: Where it starts, in bytes from the start of the file.
+        size: Its length in bytes without the newline.
+        data: Its bytes without newline, or None when it is longer than the limit.
+        pending: True for a last line without newline.
+    """
+
+    offset: int
+    size: int
+    data: bytes | None
+    pending: bool = False
+
+    @property
+    def end(self) -> int:
+        """Offset of what follows the line."""
+        return self.offset + self.size + (not self.pending)
+
+
+def read_at(descriptor: int, offset: int, size: int) -> bytes:
+    """Read up to `size` bytes at `offset`, fewer only at the end of the file."""
+    os.lseek(descriptor, offset, os.SEEK_SET)  # os.pread silently returns nothing under pyfakefs
+    chunks: list[bytes] = []
+    while size > 0 and (chunk := os.read(descriptor, size)):
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)
+
+
+def read_lines(descriptor: int, start: int = 0, end: int | None = None, limit: int = LINE_LIMIT) -> Iterator[Line]:
+    """Yield the lines from byte `start` (the start of a line) up to `end` (default: the end of the file as it grows).
+
+    Reads in chunks and copes with a file that is appended to, truncated or replaced while it is read.
+    """
+    position = offset = start  # where the next read happens; where the current line starts
+    parts: list[bytes] = []  # the current line so far, unless it is over the limit
+    size = 0
+    while end is None or position < end:
+        chunk = read_at(descriptor, position, CHUNK if end is None else min(CHUNK, end - position))
+        if not chunk:
+            break
+        position += len(chunk)
+        pieces = chunk.split(b"\n")
+        for piece in pieces[:-1]:
+            size += len(piece)
+            if parts:
+                parts.append(piece)
+            yield Line(offset, size, (b"".join(parts) if parts else piece) if size <= limit else None)
+            offset += size + 1
+            parts, size = [], 0
+        size += len(pieces[-1])
+        if pieces[-1] and size <= limit:
+            parts.append(pieces[-1])
+        elif size > limit:
+            parts = []
+    if size:
+        yield Line(offset, size, b"".join(parts) if size <= limit else None, pending=True)
+
+
+def window_lines(data: bytes, offset: int, *, first_is_whole: bool) -> Iterator[Line]:
+    """Yield the lines of a window of a file that starts at byte `offset`.
+
+    A first line that begins before the window is dropped; a last one that the window or the file cuts is pending.
+    """
+    pieces = data.split(b"\n")
+    for number, piece in enumerate(pieces):
+        last = number == len(pieces) - 1
+        if (number > 0 or first_is_whole) and not (last and not piece):
+            yield Line(offset, len(piece), piece, pending=last)
+        offset += len(piece) + 1
+
+
+def decode(data: bytes) -> object:
+    """Decode one line.
+
+    Returns:
+        The JSON value. Text may hold lone surrogates after the second chance.
+
+    Raises:
+        ValueError: It is no JSON; also for nesting that is too deep.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return _second_chance(data)
+
+
+def _second_chance(data: bytes) -> object:
+    import json
+
+    # A power loss can leave a run of NUL before a good record; a byte order mark can stand before the first one.
+    text = data.strip(b"\x00").removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
+    try:
+        value: object = json.loads(text, strict=False)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return value

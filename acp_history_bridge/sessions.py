@@ -1,0 +1,150 @@
+"""Sessions as the core knows them: an adapter's record with a wire id, a resolved directory and a clean title.
+
+A wire id is `prefix:native-id`. Two sessions that share a native id (a mirrored directory, two stores) differ by a
+suffix made from where they lie: `prefix:native-id~1a2b3c4d`. The session with the best claim also answers to the plain
+id; every suffixed id stays valid for ever, whether or not the plain one is contested. Ids are looked up, never joined
+to paths.
+"""
+
+import hashlib
+import re
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from acp_history_bridge.adapter import SessionRecord, Store, Transcript, Unit
+
+if TYPE_CHECKING:  # anyio must not be loaded by the terminal commands, which are synchronous
+    from anyio.streams.memory import MemoryObjectReceiveStream
+
+__all__ = [
+    "Change",
+    "ChangeKind",
+    "Page",
+    "Session",
+    "SessionQuery",
+    "SessionSource",
+    "plain_id",
+    "suffixed_id",
+]
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_ID_LIMIT = 200
+_SUFFIX_LENGTH = 8
+
+ChangeKind = Literal["added", "changed", "removed"]
+
+
+def plain_id(prefix: str, native_id: str) -> str:
+    """The wire id of a session whose native id nobody contests; file-name safe but for its colon."""
+    safe = _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in _bytes(match[0])), native_id)
+    if len(safe) > _ID_LIMIT:
+        safe = f"{safe[: _ID_LIMIT - 33]}-{hashlib.sha256(_bytes(native_id)).hexdigest()[:32]}"
+    return f"{prefix}:{safe}"
+
+
+def suffixed_id(prefix: str, native_id: str, store: Store, origin: str) -> str:
+    """The wire id that also says where the session lies."""
+    place = hashlib.sha256(_bytes(f"{store.root}\0{origin}")).hexdigest()[:_SUFFIX_LENGTH]
+    return f"{plain_id(prefix, native_id)}~{place}"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", errors="surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session of any tool, as lists show it.
+
+    Attributes:
+        id: The wire id.
+        tool: Name of its adapter.
+        unit: Where its best copy lies, with the fingerprint it was last inspected at.
+        record: What the adapter said of that copy.
+        title: One line, at most 200 characters; None when the tool has no title and there is no prompt.
+        cwd: Absolute; the home directory when unknown.
+        cwd_known: Whether `cwd` is the session's own.
+    """
+
+    id: str
+    tool: str
+    unit: Unit
+    record: SessionRecord
+    title: str | None
+    cwd: str
+    cwd_known: bool = True
+
+    @property
+    def updated_at(self) -> datetime:
+        """Time of the last activity; what lists are ordered by."""
+        return self.record.updated_at
+
+
+@dataclass(frozen=True, slots=True)
+class SessionQuery:
+    """Which sessions a list shows; newest activity first, ties by id.
+
+    Attributes:
+        cwd: Only this very directory, compared after normalising both sides (trailing slash, `.` parts, links).
+        tools: Only these adapters; None for all.
+        since: Only sessions with activity at or after this time.
+        words: Only sessions whose title contains every one of these blank-separated words, in any case.
+    """
+
+    cwd: Path | None = None
+    tools: frozenset[str] | None = None
+    since: datetime | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some sessions, and the cursor that continues after them; None at the end."""
+
+    sessions: tuple[Session, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happened to a listed session.
+
+    Attributes:
+        session: As it is now; for a removed one, as it was last.
+        before: As it was, for a changed one.
+    """
+
+    kind: ChangeKind
+    session: Session
+    before: Session | None = None
+
+
+class SessionSource(Protocol):
+    """What the agent front-end asks of the index; implemented by `acp_history_bridge.history.History`."""
+
+    async def page(self, query: SessionQuery, limit: int, cursor: str | None = None) -> Page:
+        """List sessions, as complete as a list needs to be even while the first scan still runs.
+
+        Raises:
+            CursorError: The cursor was not made by this process for this very query.
+        """
+        ...
+
+    async def find(self, session_id: str) -> Session | None:
+        """Look a wire id up; waits for the first scan before it says that there is none."""
+        ...
+
+    async def open(self, session: Session) -> Transcript:
+        """Open a session for reading; the transcript's methods block and belong into a worker thread.
+
+        Raises:
+            TranscriptError: It has gone or cannot be read.
+        """
+        ...
+
+    def changes(self) -> "AbstractAsyncContextManager[MemoryObjectReceiveStream[tuple[Change, ...]]]":
+        """Subscribe to what happens from now on, in batches; a slow reader gets changes merged, never unbounded."""
+        ...

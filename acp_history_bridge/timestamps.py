@@ -1,0 +1,47 @@
+"""Times: everything inside is an aware UTC `datetime`, everything outside RFC 3339 with `Z`.
+
+Transcripts write ISO 8601 with and without zone, and epoch numbers in seconds or milliseconds; a time without a zone
+is taken as UTC. What does not parse is None, never an error.
+"""
+
+from datetime import UTC, datetime
+
+__all__ = ["format_time", "from_epoch_ms", "from_ns", "parse_time"]
+
+_YEAR_3000_MS = 32_503_680_000_000
+
+
+def parse_time(value: object) -> datetime | None:
+    """Read an ISO 8601 string, or a number of seconds or milliseconds since the epoch."""
+    if isinstance(value, str):
+        try:
+            parsed = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        try:
+            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+        except (OverflowError, ValueError):
+            return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # Seconds stay below this bound until the year 5138; milliseconds are above it since March 1973.
+        return from_epoch_ms(value * 1000 if abs(value) < 1e11 else value)
+    return None
+
+
+def from_epoch_ms(milliseconds: float) -> datetime | None:
+    """Turn milliseconds since the epoch into a time; None when out of range."""
+    if not 0 <= milliseconds < _YEAR_3000_MS:  # NaN fails this, too
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def from_ns(nanoseconds: int) -> datetime:
+    """Turn a `stat` time into a time, to the microsecond; a time out of range is clamped."""
+    clamped = min(max(nanoseconds, 0), (_YEAR_3000_MS - 1) * 1_000_000)
+    seconds, rest = divmod(clamped, 1_000_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000)
+
+
+def format_time(time: datetime) -> str:
+    """Write RFC 3339 in UTC with milliseconds and `Z` (CodeCompanion ignores offsets)."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z"

@@ -1,0 +1,1 @@
+"""The adapters that come with acp-history-bridge, one folder per tool."""
