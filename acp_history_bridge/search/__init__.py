@@ -1,0 +1,1 @@
+"""Searching what was said: the query language, redaction and the full-text index."""

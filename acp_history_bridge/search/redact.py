@@ -1,0 +1,102 @@
+"""Redaction: strings shaped like credentials never enter the text index.
+
+An index is a second copy of what was said, and people paste credentials into prompts. Each rule has an anchor, a
+literal that must occur before its pattern is tried: looking for a literal is hundreds of times faster than matching,
+and almost all text has none. Rules prefer the fixed prefixes that vendors give their keys; an assignment needs a value
+that does not look like a word, so that prose about passwords stays searchable.
+"""
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["RULES", "Rule", "redact"]
+
+_MARK = "[redacted]"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One shape of credential.
+
+    Attributes:
+        name: What it is, for documentation and tests.
+        anchors: The text must hold one of these (lower-cased text for `any_case` rules).
+        pattern: What is replaced; a group named `secret` limits it to that part.
+    """
+
+    name: str
+    anchors: tuple[str, ...]
+    pattern: re.Pattern[str]
+    any_case: bool = False
+
+    def applies(self, text: str, lowered: str) -> bool:
+        """Whether the pattern is worth trying."""
+        source = lowered if self.any_case else text
+        return any(anchor in source for anchor in self.anchors)
+
+    def redact(self, text: str) -> str:
+        """Replace every match."""
+        return self.pattern.sub(_replacement, text)
+
+
+def _replacement(match: re.Match[str]) -> str:
+    if "secret" not in match.re.groupindex:
+        return _MARK
+    start, end = (position - match.start() for position in match.span("secret"))
+    return match[0][:start] + _MARK + match[0][end:]
+
+
+def _rule(name: str, anchors: str, pattern: str, *, any_case: bool = False) -> Rule:
+    return Rule(name, tuple(anchors.split()), re.compile(pattern, re.IGNORECASE if any_case else 0), any_case)
+
+
+RULES: tuple[Rule, ...] = (
+    _rule("aws-access-key", "AKIA ASIA AROA", r"\b(?:AKIA|ASIA|AROA)[0-9A-Z]{16}\b"),
+    _rule("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"\b(?:gh[pousr]_\w{30,255}|github_pat_\w{22,255})"),
+    _rule("gitlab-token", "glpat-", r"\bglpat-[\w-]{20,}"),
+    _rule("slack-token", "xoxa- xoxb- xoxp- xoxr- xoxs- xapp-", r"\b(?:xox[abprs]|xapp)-[\w-]{10,}"),
+    _rule("sk-key", "sk- sk_ rk_", r"\b(?:sk-[\w-]{20,}|[sr]k_(?:live|test)_\w{16,})"),
+    _rule("google-api-key", "AIza", r"\bAIza[\w-]{35}"),
+    _rule("google-oauth", "ya29. GOCSPX-", r"\b(?:ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,})"),
+    _rule("npm-token", "npm_", r"\bnpm_[A-Za-z0-9]{30,}"),
+    _rule("pypi-token", "pypi-AgE", r"\bpypi-AgE[\w-]{50,}"),
+    _rule("hugging-face-token", "hf_", r"\bhf_[A-Za-z0-9]{30,}"),
+    _rule("sendgrid-key", "SG.", r"\bSG\.[\w-]{16,}\.[\w-]{16,}"),
+    _rule("json-web-token", "eyJ", r"\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?"),
+    _rule(
+        "private-key",
+        "PRIVATE",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:(?!-----END)[\s\S])*(?:-----END [A-Z ]*-----)?",
+    ),
+    _rule("url-password", "://", r"://[^\s/:@]{1,64}:(?P<secret>[^\s/@]{3,256})@"),
+    _rule("bearer", "bearer", r"\bbearer\s+(?P<secret>[\w.~+/-]{16,}=*)", any_case=True),
+    _rule(
+        "account-key",
+        "accountkey= sharedaccesskey=",
+        r"\b\w*(?:account|access)key=(?P<secret>[\w+/]{20,}=*)",
+        any_case=True,
+    ),
+)
+
+
+# `password = hunter2x`, `"api_key": "…"`, `SECRET_TOKEN=…`: searched for from the sign, which is rarer in prose than
+# the words before it. The value must hold a digit and be no call, placeholder or path of code.
+_ASSIGNED = re.compile(r"(?:=>|[=:])\s{0,4}[\"']?(?P<secret>(?=[^\s\"'<>(){}\[\]$,;]*\d)[^\s\"'<>(){}\[\]$,;]{8,})")
+_NAME_OF_SECRET = re.compile(
+    r"(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w-]{0,24}[\"']?\s{0,4}$", re.IGNORECASE
+)
+_NAME_LENGTH = 64
+
+
+def redact(text: str) -> str:
+    """Replace everything that is shaped like a credential."""
+    lowered = text.lower()
+    for rule in RULES:
+        if rule.applies(text, lowered):
+            text = rule.redact(text)
+    return _ASSIGNED.sub(_redact_assignment, text)
+
+
+def _redact_assignment(match: re.Match[str]) -> str:
+    before = match.string[max(0, match.start() - _NAME_LENGTH) : match.start()]
+    return _replacement(match) if _NAME_OF_SECRET.search(before) else match[0]
