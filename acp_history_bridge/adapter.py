@@ -31,6 +31,8 @@ __all__ = [
     "Fingerprint",
     "Inspection",
     "Known",
+    "Passage",
+    "PassageKind",
     "Problem",
     "SessionKind",
     "SessionRecord",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 SessionKind = Literal["main", "fork", "subagent"]
+PassageKind = Literal["message", "tool", "output"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +231,21 @@ class Command:
     cwd: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a session that is worth finding by its words.
+
+    Attributes:
+        kind: What the user or the agent said; a tool call's title and paths; or what a tool printed.
+        end: Byte offset behind the record the text comes from, from where reading can go on later; 0 where the format
+            cannot be read from the middle.
+    """
+
+    kind: PassageKind
+    text: str
+    end: int = 0
+
+
 class Transcript(Protocol):
     """The opened transcript of one session."""
 
@@ -304,6 +322,31 @@ class Adapter(Protocol):
             TranscriptError: The unit is gone or cannot be opened.
         """
         ...
+
+    def passages(self, unit: Unit, record: SessionRecord, since: int = 0, *, output: bool = False) -> Iterator[Passage]:
+        """Yield what the text index holds of a session, in file order, from byte `since` on.
+
+        The default goes through `open` and reads everything again each time. A format of lines does better: it goes on
+        at `since`, and looks at the first bytes of a record to skip tool output without decoding it. Text that was
+        rewound may be included.
+
+        Args:
+            unit: Where the session lies.
+            record: Which session of the unit.
+            since: The `end` of the last passage already indexed.
+            output: Whether what tools printed is wanted as well.
+
+        Raises:
+            TranscriptError: The unit is gone or cannot be opened.
+        """
+        from acp_history_bridge.search.passages import passages_of
+
+        del since
+        transcript = self.open(unit, record)
+        try:
+            yield from passages_of(transcript.turns(), output=output)
+        finally:
+            transcript.close()
 
     def resume_command(self, record: SessionRecord) -> Command | None:
         """How a person goes on with this session in the tool itself; None where the tool cannot."""
