@@ -32,7 +32,5 @@ def _outputs(call: ToolCall) -> Iterator[Passage]:
     if isinstance(call.shell, ShellResult):
         yield Passage("output", call.shell.output)
     for content in call.content:
-        if isinstance(content, Text):
-            yield Passage("output", content.text)
-        elif isinstance(content, Resource) and content.text:
+        if isinstance(content, Text | Resource) and content.text:
             yield Passage("output", content.text)
