@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from acp_history_bridge.adapter import SessionRecord, Store, Transcript, Unit
+from acp_history_bridge.adapter import Command, SessionRecord, Store, Transcript, Unit
 
 if TYPE_CHECKING:  # anyio must not be loaded by the terminal commands, which are synchronous
     from anyio.streams.memory import MemoryObjectReceiveStream
@@ -26,6 +26,7 @@ __all__ = [
     "Session",
     "SessionQuery",
     "SessionSource",
+    "ToolSummary",
     "plain_id",
     "suffixed_id",
 ]
@@ -122,6 +123,21 @@ class Change:
     before: Session | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ToolSummary:
+    """One tool whose histories are read.
+
+    Attributes:
+        name: The adapter's name, as filters take it.
+        title: As people write it.
+        sessions: How many of its sessions are listed, as far as is known now.
+    """
+
+    name: str
+    title: str
+    sessions: int
+
+
 class SessionSource(Protocol):
     """What the agent front-end asks of the index; implemented by `acp_history_bridge.history.History`."""
 
@@ -143,6 +159,18 @@ class SessionSource(Protocol):
         Raises:
             TranscriptError: It has gone or cannot be read.
         """
+        ...
+
+    async def is_active(self, session: Session) -> bool:
+        """Whether a running process of the tool has this session open, as far as the tool tells."""
+        ...
+
+    def resume_command(self, session: Session) -> Command | None:
+        """How a person goes on with this session in its own tool; None where the tool cannot."""
+        ...
+
+    def tools(self) -> tuple[ToolSummary, ...]:
+        """The tools whose histories are read, in the registry's order; touches no disk."""
         ...
 
     def changes(self) -> "AbstractAsyncContextManager[MemoryObjectReceiveStream[tuple[Change, ...]]]":
