@@ -69,11 +69,14 @@ class Store:
         root: The directory below which all units lie, and which is watched with all its subdirectories. It need not
             exist yet.
         layout: The adapter's own word for how this store is arranged.
+        watched: For a root that also holds large trees without histories: watch the root without its subdirectories,
+            and of these only the named ones (relative paths with `/`, existing or not) with everything below them.
     """
 
     tool: str
     root: Path
     layout: str = ""
+    watched: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
