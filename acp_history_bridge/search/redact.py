@@ -51,11 +51,13 @@ def _rule(name: str, anchors: str, pattern: str, *, any_case: bool = False) -> R
 
 
 RULES: tuple[Rule, ...] = (
-    _rule("aws-access-key", "AKIA ASIA AROA", r"\b(?:AKIA|ASIA|AROA)[0-9A-Z]{16}\b"),
+    _rule("aws-access-key", "AKIA ASIA", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
     _rule("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"\b(?:gh[pousr]_\w{30,255}|github_pat_\w{22,255})"),
     _rule("gitlab-token", "glpat-", r"\bglpat-[\w-]{20,}"),
-    _rule("slack-token", "xoxa- xoxb- xoxp- xoxr- xoxs- xapp-", r"\b(?:xox[abprs]|xapp)-[\w-]{10,}"),
-    _rule("sk-key", "sk- sk_ rk_", r"\b(?:sk-[\w-]{20,}|[sr]k_(?:live|test)_\w{16,})"),
+    _rule("slack-token", "xoxb- xoxp- xoxs- xapp-", r"\b(?:xox[bps]|xapp)-[\w-]{10,}"),
+    # A pattern that starts with a literal is found by a fast search; what stands before is looked at afterwards.
+    _rule("sk-key", "sk-", r"sk-(?<!\wsk-)[\w-]{20,}"),
+    _rule("stripe-key", "k_live_ k_test_", r"\b[sr]k_(?:live|test)_\w{16,}"),
     _rule("google-api-key", "AIza", r"\bAIza[\w-]{35}"),
     _rule("google-oauth", "ya29. GOCSPX-", r"\b(?:ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,})"),
     _rule("npm-token", "npm_", r"\bnpm_[A-Za-z0-9]{30,}"),
@@ -81,7 +83,7 @@ RULES: tuple[Rule, ...] = (
 
 # `password = hunter2x`, `"api_key": "…"`, `SECRET_TOKEN=…`: searched for from the sign, which is rarer in prose than
 # the words before it. The value must hold a digit and be no call, placeholder or path of code.
-_ASSIGNED = re.compile(r"(?:=>|[=:])\s{0,4}[\"']?(?P<secret>(?=[^\s\"'<>(){}\[\]$,;]*\d)[^\s\"'<>(){}\[\]$,;]{8,})")
+_ASSIGNED = re.compile(r"[=:]>?\s{0,4}[\"']?(?P<secret>(?=[^\s\"'<>(){}\[\]$,;]*\d)[^\s\"'<>(){}\[\]$,;]{8,})")
 _NAME_OF_SECRET = re.compile(
     r"(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w-]{0,24}[\"']?\s{0,4}$", re.IGNORECASE
 )

@@ -11,6 +11,7 @@ SECRETS = {
     "gitlab-token": "glpat-" + "x1y2z3w4v5u6t7s8r9q0",
     "slack-token": "xoxb-" + "1234567890-abcdef",
     "sk-key": "sk-" + "proj-abcdefghij0123456789",
+    "stripe-key": "sk_" + "live_abcdefghij0123456789",
     "google-api-key": "AIza" + "S" * 35,
     "google-oauth": "ya29." + "a0AfH6SMB-example_token_text",
     "npm-token": "npm_" + "A1b2C3d4E5" * 4,
