@@ -161,8 +161,8 @@ class SessionSource(Protocol):
         """
         ...
 
-    async def is_active(self, session: Session) -> bool:
-        """Whether a running process of the tool has this session open, as far as the tool tells."""
+    async def active_sessions(self) -> frozenset[str]:
+        """Wire ids of the sessions that a running process of their tool has open, as far as the tools tell."""
         ...
 
     def resume_command(self, session: Session) -> Command | None:

@@ -6,7 +6,7 @@ On a terminal nothing that could move the cursor, change colours or reorder text
 
 import re
 
-__all__ = ["TITLE_LIMIT", "one_line", "replace_surrogates", "shorten", "terminal_safe"]
+__all__ = ["TITLE_LIMIT", "joins", "one_line", "replace_surrogates", "shorten", "terminal_safe"]
 
 TITLE_LIMIT = 200
 
@@ -35,12 +35,13 @@ def shorten(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     end = limit - 1
-    while end > 0 and _joins(text[end]):
+    while end > 0 and joins(text[end]):
         end -= 1
     return text[:end].rstrip() + "…"
 
 
-def _joins(character: str) -> bool:
+def joins(character: str) -> bool:
+    """Whether a character belongs to the one before it, so that a text must not be cut between the two."""
     import unicodedata
 
     return character == "\u200d" or unicodedata.combining(character) != 0 or "\ufe00" <= character <= "\ufe0f"
