@@ -6,12 +6,12 @@ refuses gets a second chance with the standard library, which accepts lone surro
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import orjson
 
-__all__ = ["CHUNK", "LINE_LIMIT", "Line", "decode", "read_at", "read_lines", "window_lines"]
+__all__ = ["CHUNK", "LINE_LIMIT", "Line", "decode", "read_at", "read_lines", "split_lines", "window_lines"]
 
 LINE_LIMIT = 16 * 1024 * 1024
 CHUNK = 256 * 1024
@@ -54,14 +54,23 @@ def read_lines(descriptor: int, start: int = 0, end: int | None = None, limit: i
 
     Reads in chunks and copes with a file that is appended to, truncated or replaced while it is read.
     """
-    position = offset = start  # where the next read happens; where the current line starts
-    parts: list[bytes] = []  # the current line so far, unless it is over the limit
-    size = 0
+    return split_lines(_chunks(descriptor, start, end), start, limit)
+
+
+def _chunks(descriptor: int, position: int, end: int | None) -> Iterator[bytes]:
     while end is None or position < end:
         chunk = read_at(descriptor, position, CHUNK if end is None else min(CHUNK, end - position))
         if not chunk:
-            break
+            return
         position += len(chunk)
+        yield chunk
+
+
+def split_lines(chunks: Iterable[bytes], offset: int = 0, limit: int = LINE_LIMIT) -> Iterator[Line]:
+    """Yield the lines of a stream that comes in chunks; its first byte counts as byte `offset` of the file."""
+    parts: list[bytes] = []  # the current line so far, unless it is over the limit
+    size = 0
+    for chunk in chunks:
         pieces = chunk.split(b"\n")
         for piece in pieces[:-1]:
             size += len(piece)
