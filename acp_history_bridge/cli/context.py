@@ -1,0 +1,83 @@
+"""What every command starts from: the log, the environment (or the bundled sample), the settings, the adapters."""
+
+import os
+from argparse import Namespace
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_history_bridge.adapter import Adapter, Environment
+from acp_history_bridge.cli.parser import LOG_LEVELS
+from acp_history_bridge.directories import config_file, state_directory
+from acp_history_bridge.environment import current_environment
+from acp_history_bridge.errors import ConfigurationError
+from acp_history_bridge.logs import configure
+from acp_history_bridge.settings import Settings, load_settings
+
+if TYPE_CHECKING:  # the index is loaded by the commands that need it
+    from acp_history_bridge.index.library import Library
+
+__all__ = ["LOG_VARIABLE", "Context", "opened", "start_logging"]
+
+LOG_VARIABLE = "ACP_HISTORY_BRIDGE_LOG"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a command works on.
+
+    Attributes:
+        environment: The machine, or the sample pretending to be one.
+        demo: Whether it is the sample.
+    """
+
+    environment: Environment
+    settings: Settings
+    demo: bool = False
+
+    def adapters(self) -> list[Adapter]:
+        """Load the adapters that the settings name, or all.
+
+        Raises:
+            ConfigurationError: A name belongs to no adapter that can be loaded.
+        """
+        from acp_history_bridge.registry import load_adapters
+
+        adapters = load_adapters(self.settings.tools or None)
+        if unknown := set(self.settings.tools) - {adapter.name for adapter in adapters}:
+            raise ConfigurationError(f"tools: there is no adapter called {', '.join(sorted(unknown))}")
+        return adapters
+
+    def library(self, adapters: Sequence[Adapter]) -> "Library":
+        """Open the index over the histories of these tools."""
+        from acp_history_bridge.index.library import Library
+        from acp_history_bridge.index.store import IndexStore
+
+        return Library(adapters, self.environment, IndexStore.open(None))
+
+
+def start_logging(arguments: Namespace) -> Path:
+    """Log as the options and the environment say, and name the log file."""
+    named = os.environ.get(LOG_VARIABLE, "").lower()
+    level = arguments.log_level or (named if named in LOG_LEVELS else "warning")
+    return configure(state_directory(current_environment().home), level, stderr=arguments.log_stderr)
+
+
+@contextmanager
+def opened(arguments: Namespace) -> Generator[Context]:
+    """Make the context of a command.
+
+    Raises:
+        ConfigurationError: A setting is wrong.
+    """
+    machine = current_environment()
+    settings, _ = load_settings(machine, arguments.config or config_file(machine.home))
+    if not arguments.demo:
+        yield Context(machine, settings)
+        return
+    from acp_history_bridge.sample import sample_environment
+
+    with sample_environment() as environment:
+        yield Context(environment, settings, demo=True)

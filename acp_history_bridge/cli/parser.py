@@ -1,0 +1,84 @@
+"""The command line: every command, its options and its help; docs/cli.md describes the same, and a test compares them.
+
+Nothing but argparse is imported here, so `--help` and `--version` cost next to nothing.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from acp_history_bridge import __version__
+
+__all__ = ["COMMANDS", "LOG_LEVELS", "build_parser"]
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+# Which module of this package runs a command.
+COMMANDS = {"index": "index", "acp": "acp", "try": "tour"}
+
+_AddCommand = Callable[..., argparse.ArgumentParser]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Make the parser of the whole program."""
+    program = Path(sys.argv[0]).name
+    parser = argparse.ArgumentParser(
+        prog=program if program in {"bridge", "acp-history-bridge"} else "bridge",
+        description="Lists, replays and follows the histories of CLI coding agents as one ACP agent.",
+        epilog="Transcripts are only read, never written. `COMMAND --help` explains a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"acp-history-bridge {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_index(commands.add_parser)
+    _add_acp(commands.add_parser)
+    _add_try(commands.add_parser)
+    for command in commands.choices.values():
+        _add_common_options(command)
+    return parser
+
+
+def _add_index(add: _AddCommand) -> None:
+    text = "list the sessions of all tools, newest activity first"
+    command = add("index", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON object: sessions and their total number")
+    form.add_argument("--jsonl", action="store_true", help="print one JSON object per session and line")
+    command.add_argument("--tool", action="append", metavar="TOOL", help="only this tool; can be given several times")
+    command.add_argument("--cwd", type=Path, metavar="DIR", help="only sessions of this very directory")
+    command.add_argument(
+        "--since", metavar="TIME", help="only sessions active since then: 2026-11-01, 2026-11-01T09:30, 12h, 7d, 4w"
+    )
+    command.add_argument(
+        "--search", default="", metavar="WORDS", help="only sessions with all these words in the title"
+    )
+    command.add_argument(
+        "--limit", type=_count, metavar="N", help="at most N sessions, 0 for all (default: 50 on a terminal, else all)"
+    )
+
+
+def _add_acp(add: _AddCommand) -> None:
+    text = "serve the sessions to an editor: the Agent Client Protocol over standard input and output"
+    add("acp", help=text, description=f"{text[0].upper()}{text[1:]}. Editors start this; it ends with its input.")
+
+
+def _add_try(add: _AddCommand) -> None:
+    text = "show what the bridge finds, and talk to the agent as an editor does"
+    add("try", help=text, description=f"{text[0].upper()}{text[1:]}: it lists and replays the newest session.")
+
+
+def _add_common_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("common options")
+    group.add_argument("--demo", action="store_true", help="use a small bundled sample instead of the home directory")
+    group.add_argument("--config", type=Path, metavar="FILE", help="use this settings file")
+    group.add_argument(
+        "--log-level", choices=LOG_LEVELS, help="what is logged (default: ACP_HISTORY_BRIDGE_LOG, else warning)"
+    )
+    group.add_argument("--log-stderr", action="store_true", help="log to standard error instead of the log file")
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return number

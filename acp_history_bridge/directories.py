@@ -1,0 +1,29 @@
+"""Where the bridge keeps its own files: configuration, state (logs); never below a store of another tool.
+
+platformdirs knows each system's habits; a relative value in an XDG variable counts as unset, as its specification
+demands.
+"""
+
+from pathlib import Path
+
+__all__ = ["config_file", "state_directory"]
+
+_NAME = "acp-history-bridge"
+
+
+def config_file(home: Path) -> Path:
+    """The settings file; it need not exist."""
+    import platformdirs
+
+    return _absolute(platformdirs.user_config_path(_NAME, appauthor=False), home / ".config") / "config.toml"
+
+
+def state_directory(home: Path) -> Path:
+    """The directory of logs; it need not exist."""
+    import platformdirs
+
+    return _absolute(platformdirs.user_state_path(_NAME, appauthor=False), home / ".local" / "state")
+
+
+def _absolute(path: Path, fallback: Path) -> Path:
+    return path if path.is_absolute() else fallback / _NAME
