@@ -1,0 +1,160 @@
+"""How much of what goes onto the wire: no frame reaches 1 MiB, whatever a transcript holds.
+
+Policy:
+
+- Text of the user and the agent is never shortened: it is cut into chunks with the same message id, at most
+  `PIECE_LIMIT` characters each (a character takes at most six bytes in JSON), never before a combining sign.
+- Payloads of tools share one `Budget` of encoded bytes per frame. What is above its share loses its middle, because
+  the beginning says what it is and the end how it went; a note says exactly how much is missing.
+- Raw JSON values of tools may hold anything; they come out as JSON every parser reads, without null members.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+import orjson
+
+from acp_history_bridge.text import joins, replace_surrogates
+
+__all__ = ["PIECE_LIMIT", "Budget", "bounded_id", "pieces", "plain_json", "shorten_middle"]
+
+PIECE_LIMIT = 128 * 1024
+_FRAME_BUDGET = 900 * 1024
+_ID_LIMIT = 200
+_DEPTH_LIMIT = 64
+_LONGEST_SEQUENCE = 64
+_MEMBER_OVERHEAD = 8
+
+
+def pieces(text: str, limit: int = PIECE_LIMIT) -> Iterator[str]:
+    """Cut a text into pieces that fit a frame each; together they are the text."""
+    start = 0
+    while len(text) - start > limit:
+        end = start + limit
+        while end > start + limit - _LONGEST_SEQUENCE and (joins(text[end]) or text[end - 1] == "\u200d"):
+            end -= 1
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def shorten_middle(text: str, limit: int) -> str:
+    """Leave out the middle of a text whose encoded form is above `limit` bytes, and say how much that is."""
+    if len(text) * 6 <= limit:
+        return text
+    text = replace_surrogates(text)
+    size = _encoded_size(text)
+    if size <= limit:
+        return text
+    keep = len(text)
+    while True:
+        keep = min(keep * limit // size, keep - keep // 16 - 1)
+        if keep <= 0:
+            return _note(len(text), text)
+        head, tail = text[: keep - keep // 2], text[len(text) - keep // 2 :]
+        size = _encoded_size(head) + _encoded_size(tail)
+        if size <= limit:
+            left_out = text[len(head) : len(text) - len(tail)]
+            return f"{head}\n{_note(len(left_out), left_out)}\n{tail}"
+
+
+def _note(characters: int, left_out: str) -> str:
+    return f"[… {characters:,} characters ({len(left_out.encode()):,} bytes) left out …]"
+
+
+def _encoded_size(text: str) -> int:
+    return len(orjson.dumps(text))
+
+
+class Budget:
+    """The encoded bytes that one frame's payload may still take."""
+
+    def __init__(self, size: int = _FRAME_BUDGET) -> None:
+        self.remaining = size
+
+    def text(self, text: str, limit: int) -> str:
+        """Take a text, shortened to `limit` or to what is left."""
+        short = shorten_middle(text, max(min(limit, self.remaining), 0))
+        self.spend(short)
+        return short
+
+    def spend(self, text: str) -> None:
+        """Take a text as it is."""
+        self.remaining -= (
+            len(text) if text.isascii() and text.isprintable() else _encoded_size(replace_surrogates(text))
+        )
+
+    def allows(self, text: str) -> bool:
+        """Whether a short text or ASCII data fits as it is."""
+        return len(text) * (1 if text.isascii() and text.isprintable() else 6) <= self.remaining
+
+    def json(self, value: object, limit: int) -> object:
+        """Take a JSON value, shortened to `limit` or to what is left."""
+        allowed = max(min(limit, self.remaining), 0)
+        cleaner = _Cleaner(allowed)
+        clean = cleaner.clean(value, 0)
+        self.remaining -= allowed - cleaner.remaining
+        return clean
+
+
+def plain_json(value: object, limit: int) -> object:
+    """Make any value JSON of about `limit` encoded bytes at most; what is cut says so."""
+    return Budget(limit).json(value, limit)
+
+
+class _Cleaner:
+    def __init__(self, limit: int) -> None:
+        self.remaining = limit
+
+    def clean(self, value: object, depth: int) -> object:
+        """Copy a value, taking its size from the budget."""
+        self.remaining -= _MEMBER_OVERHEAD
+        if isinstance(value, str):
+            return self._text(value)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            return value if -(2**63) <= value < 2**64 else self._text(hex(value))
+        if isinstance(value, float):
+            return value if math.isfinite(value) else str(value)
+        if depth >= _DEPTH_LIMIT:
+            return "[… nested deeper …]"
+        if isinstance(value, dict):
+            return self._members(cast("Mapping[object, object]", value), depth)
+        if isinstance(value, list | tuple):
+            return self._items(cast("Sequence[object]", value), depth)
+        return f"[{type(value).__name__}]"
+
+    def _text(self, text: str) -> str:
+        short = replace_surrogates(shorten_middle(text, max(self.remaining, 0)))
+        self.remaining -= _encoded_size(short)
+        return short
+
+    def _members(self, value: Mapping[object, object], depth: int) -> dict[str, object]:
+        members: dict[str, object] = {}
+        for count, (key, item) in enumerate(value.items()):
+            if self.remaining <= 0:
+                members["…"] = f"{len(value) - count:,} more left out"
+                break
+            if item is not None:
+                name = self._text(key if isinstance(key, str) else str(key))
+                members[name] = self.clean(item, depth + 1)
+        return members
+
+    def _items(self, value: Sequence[object], depth: int) -> list[object]:
+        items: list[object] = []
+        for count, item in enumerate(value):
+            if self.remaining <= 0:
+                items.append(f"[… {len(value) - count:,} more left out …]")
+                break
+            items.append(self.clean(item, depth + 1))
+        return items
+
+
+def bounded_id(identity: str) -> str:
+    """An id from a transcript as it is, or, when it is longer than any tool makes them, its hash."""
+    if len(identity) <= _ID_LIMIT:
+        return identity
+    return hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()
