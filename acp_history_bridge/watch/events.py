@@ -14,6 +14,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from watchdog.events import (
@@ -34,8 +35,6 @@ from acp_history_bridge.watch.polling import Happening, Report
 
 __all__ = ["EventSource", "Subscription"]
 
-Subscription = ObservedWatch
-
 EVENT_FILTER: list[type[FileSystemEvent]] = [
     FileCreatedEvent,
     FileModifiedEvent,
@@ -51,17 +50,28 @@ _OVERFLOW = "Inotify queue overflowed"
 
 
 class _Handler(FileSystemEventHandler):
-    def __init__(self, report: Report) -> None:
-        self._report = report
+    """Everybody who listens to one directory; watchdog keeps one watch for it and drops all when one leaves."""
+
+    def __init__(self) -> None:
+        self.reports: tuple[Report, ...] = ()  # replaced, never changed: the observer's thread iterates it
 
     def dispatch(self, event: FileSystemEvent) -> None:
         if not event.is_directory:
             happening: Happening = "file"
         else:
             happening = "directory" if event.event_type == "created" else "gone"
-        self._report(os.fsdecode(event.src_path), happening)
-        if event.dest_path:
-            self._report(os.fsdecode(event.dest_path), "directory" if event.is_directory else "file")
+        for report in self.reports:
+            report(os.fsdecode(event.src_path), happening)
+            if event.dest_path:
+                report(os.fsdecode(event.dest_path), "directory" if event.is_directory else "file")
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One listener on one directory."""
+
+    watch: ObservedWatch
+    report: Report
 
 
 class _OverflowListener(logging.Handler):
@@ -88,6 +98,7 @@ class EventSource:
         """
         warnings.filterwarnings("ignore", message="Callback with id '", category=RuntimeWarning)
         logging.getLogger("watchdog").setLevel(logging.WARNING)
+        self._handlers: dict[ObservedWatch, _Handler] = {}
         self._observer = Observer()
         self._observer.start()
         # The thread that reads the kernel's queue is not among the emitters, and its death is silent.
@@ -101,18 +112,35 @@ class EventSource:
         Raises:
             OSError: It is gone, or the kernel allows no further watch.
         """
-        return self._observer.schedule(_Handler(report), str(path), recursive=recursive, event_filter=EVENT_FILTER)
+        watch = ObservedWatch(str(path), recursive=recursive, event_filter=EVENT_FILTER)
+        handler = self._handlers.get(watch) or _Handler()
+        handler.reports += (report,)
+        if not self._emitting(watch):
+            if watch in self._handlers:  # it ended when its directory was deleted, but still holds the place
+                self._end(watch)
+            self._observer.schedule(handler, str(path), recursive=recursive, event_filter=EVENT_FILTER)
+            self._handlers[watch] = handler
+        return Subscription(watch, report)
 
     def unwatch(self, subscription: Subscription) -> None:
         """End a subscription; one that has ended by itself is fine."""
-        try:
-            self._observer.unschedule(subscription)
-        except KeyError:
+        handler = self._handlers.get(subscription.watch)
+        if handler is None:
             return
+        handler.reports = tuple(report for report in handler.reports if report != subscription.report)
+        if not handler.reports:
+            self._end(subscription.watch)
 
     def watching(self, subscription: Subscription) -> bool:
         """Whether a subscription still delivers; it ends by itself when its directory is deleted."""
-        return any(emitter.watch == subscription and emitter.is_alive() for emitter in self._observer.emitters)
+        return subscription.watch in self._handlers and self._emitting(subscription.watch)
+
+    def _end(self, watch: ObservedWatch) -> None:
+        del self._handlers[watch]
+        self._observer.unschedule(watch)
+
+    def _emitting(self, watch: ObservedWatch) -> bool:
+        return any(emitter.watch == watch and emitter.is_alive() for emitter in self._observer.emitters)
 
     @property
     def alive(self) -> bool:

@@ -32,10 +32,11 @@ class _Listing:
 
 
 class PolledTree:
-    """Directories that are looked at, and every directory that appears in them later."""
+    """Directories that are looked at and, if recursive, every directory that appears in them later."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, *, recursive: bool = True) -> None:
         self._report = report
+        self._recursive = recursive
         self._lock = threading.Lock()
         self._listings: dict[str, _Listing] = {}
 
@@ -43,9 +44,9 @@ class PolledTree:
         return len(self._listings)
 
     def add_tree(self, top: str) -> None:
-        """Look at a directory and at all below it from now on; it need not exist yet."""
+        """Look at a directory, and at all below it if recursive, from now on; it need not exist yet."""
         with self._lock:
-            self._add(top, report=False, deep=True)
+            self._add(top, report=False, deep=self._recursive)
             self._listings.setdefault(top, _Listing({}, 0.0)).active_until = _ALWAYS
 
     def set_directories(self, directories: frozenset[str]) -> bool:
@@ -85,7 +86,8 @@ class PolledTree:
     def _changed(self, path: str, before: int | None, now: int | None) -> None:
         if now == _DIRECTORY:
             self._report(path, "directory")
-            self._add(path, report=True, deep=True)
+            if self._recursive:
+                self._add(path, report=True, deep=True)
         else:
             self._report(path, "gone" if before == _DIRECTORY else "file")
 

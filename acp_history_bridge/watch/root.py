@@ -29,7 +29,7 @@ from acp_history_bridge.watch.polling import Happening, PolledTree, Poller
 if TYPE_CHECKING:  # watchdog is imported when a watcher starts
     from acp_history_bridge.watch.events import EventSource, Subscription
 
-__all__ = ["Means", "Mode", "RootStatus", "WatchOptions", "WatchedRoot", "identity_of"]
+__all__ = ["Means", "Mode", "RootStatus", "Target", "WatchOptions", "WatchedRoot", "identity_of"]
 
 Mode = Literal["waiting", "unreadable", "events", "polling"]
 
@@ -55,6 +55,21 @@ class WatchOptions:
     full_interval: float = 30.0
     retry_interval: float = 600.0
     mountinfo: Path = MOUNTINFO
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A directory to watch.
+
+    Attributes:
+        path: The directory; it need not exist.
+        root: The store's root, which is marked when more may have changed than single paths.
+        recursive: Whether all below it is watched, too.
+    """
+
+    path: Path
+    root: Path
+    recursive: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +114,15 @@ class Means:
 
 
 class WatchedRoot:
-    """The state of one root. Not thread-safe but for what observer threads report."""
+    """The state of one target. Not thread-safe but for what observer threads report."""
 
-    def __init__(self, path: Path, means: Means) -> None:
-        self.path = path
+    def __init__(self, target: Target, means: Means) -> None:
+        self.path = target.path
         self.mode: Mode = "waiting"
+        self._root = target.root
+        self._recursive = target.recursive
         self._means = means
-        self._real = path
+        self._real = target.path
         self._identity: tuple[int, int] | None = None
         self._subscription: Subscription | None = None
         self._tree: PolledTree | None = None
@@ -129,7 +146,7 @@ class WatchedRoot:
         if not self._fits(identity):
             self._leave()
             self._enter(identity)
-            self._means.dirty.mark_root(self.path)
+            self._means.dirty.mark_root(self._root)
 
     def forget_events(self) -> None:
         """The source of events has gone, and the subscription with it."""
@@ -141,14 +158,14 @@ class WatchedRoot:
         Args:
             audit: Count the directories even if none came or went since the last time.
         """
-        if self.mode != "events" or not (audit or self._audit_due):
+        if self.mode != "events" or not self._recursive or not (audit or self._audit_due):
             return
         deaf = deaf_directories(self._real)
         blind = frozenset(path for path in deaf if not _listable(Path(path)))
         if self._blind & (deaf - blind):
             self._leave()
             self._enter(identity_of(self.path))
-            self._means.dirty.mark_root(self.path)
+            self._means.dirty.mark_root(self._root)
         else:
             self._blind = blind
             self._poll_deaf(deaf - blind)
@@ -204,7 +221,7 @@ class WatchedRoot:
 
     def _subscribe(self, events: "EventSource") -> None:
         try:
-            self._subscription = events.watch(self._real, self._report, recursive=True)
+            self._subscription = events.watch(self._real, self._report, recursive=self._recursive)
         except FileNotFoundError:  # gone since we looked
             self.mode, self._identity = "waiting", None
         except OSError as error:
@@ -227,11 +244,11 @@ class WatchedRoot:
             tree = self._start_polling(limited=True)
             self._means.notice(f"the kernel's watch limit leaves out directories below {self.path}; looking instead")
         if tree.set_directories(directories):
-            self._means.dirty.mark_root(self.path)  # they were deaf until now
+            self._means.dirty.mark_root(self._root)  # they were deaf until now
 
     def _start_polling(self, *, limited: bool) -> PolledTree:
         self._limited_since = time.monotonic() if limited else None
-        self._tree = PolledTree(self._report)
+        self._tree = PolledTree(self._report, recursive=self._recursive)
         self._means.poller.set(self, self._tree)
         return self._tree
 
@@ -245,12 +262,12 @@ class WatchedRoot:
         if happening != "file":
             self._audit_due = True
         if path == real:
-            self._means.dirty.mark_root(self.path)
+            self._means.dirty.mark_root(self._root)
             self._means.reshape()
-        elif happening == "gone":
-            self._means.dirty.mark_root(self.path)
+        elif happening == "gone" and self._recursive:
+            self._means.dirty.mark_root(self._root)
         else:
-            self._means.dirty.mark(self.path, f"{self.path}{path[len(real) :]}")
+            self._means.dirty.mark(self._root, f"{self.path}{path[len(real) :]}")
 
 
 def identity_of(path: Path) -> tuple[int, int] | None:

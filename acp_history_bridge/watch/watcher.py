@@ -9,13 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_history_bridge.adapter import Store
 from acp_history_bridge.watch.coverage import watched_inodes
 from acp_history_bridge.watch.dirty import Dirty, DirtySet
 from acp_history_bridge.watch.polling import Poller
-from acp_history_bridge.watch.root import Means, RootStatus, WatchedRoot, WatchOptions
+from acp_history_bridge.watch.root import Means, RootStatus, Target, WatchedRoot, WatchOptions
 
 if TYPE_CHECKING:  # it imports watchdog, which happens when a watcher starts
     from acp_history_bridge.watch.parents import ParentWatch
@@ -43,17 +43,17 @@ class WatchStatus:
 class Watcher:
     """Marks what changes below some roots. All methods block briefly and belong into a worker thread."""
 
-    def __init__(self, roots: Iterable[Path], wake: Callable[[], None], options: WatchOptions | None = None) -> None:
+    def __init__(self, stores: Iterable[Store], wake: Callable[[], None], options: WatchOptions | None = None) -> None:
         """Prepare watching; nothing happens before `start`.
 
         Args:
-            roots: Directories, existing or not.
+            stores: Whose roots (existing or not) are watched, as far down as each store wants it.
             wake: Called once per batch from any thread; the consumer then calls `take`.
             options: See `WatchOptions`.
         """
         options = options or WatchOptions()
         self._means = Means(options, DirtySet(wake), Poller(options.poll_interval, options.full_interval))
-        self._roots = tuple(WatchedRoot(path, self._means) for path in dict.fromkeys(roots))
+        self._roots = tuple(WatchedRoot(target, self._means) for target in _targets(stores))
         self._parents: ParentWatch | None = None
         self._lock = threading.Lock()  # start, take, check and stop may come from different worker threads
         self._retry_events_at = 0.0
@@ -153,3 +153,12 @@ class Watcher:
         for root in self._roots:
             if root.mode == "events":
                 self._means.dirty.mark_root(root.path)
+
+
+def _targets(stores: Iterable[Store]) -> list[Target]:
+    targets: dict[Target, None] = {}
+    for store in stores:
+        targets[Target(store.root, store.root, recursive=store.watched is None)] = None
+        for name in store.watched or ():
+            targets[Target(store.root / name, store.root)] = None
+    return list(targets)
