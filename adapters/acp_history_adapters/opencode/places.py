@@ -61,7 +61,11 @@ def era_of(store: Store, path: Path) -> Era | None:
 
 
 def _is_database(store: Store, name: str) -> bool:
-    return name == store.layout or (name.startswith("opencode") and name.endswith(".db") and bool(store.watched))
+    return (
+        bool(name)
+        and name == store.layout
+        or (name.startswith("opencode") and name.endswith(".db") and bool(store.watched))
+    )
 
 
 def messages_of(store: Store, path: Path) -> Path:
@@ -113,6 +117,8 @@ def affected_by(store: Store, path: Path) -> Affected:
     except ValueError:
         return _NOTHING
     match parts:
+        case ("storage" | "project", *_) if not store.watched:
+            return _NOTHING
         case () | ("storage" | "project",) | ("storage", "session") | ("storage", "session", _):
             return RESCAN
         case (name,):
