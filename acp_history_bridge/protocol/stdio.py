@@ -197,7 +197,7 @@ class FrameWriter:
         """Queue whole frames, each with its newline. Once the client is gone they are dropped."""
         await self._wait_below(_QUEUE_LIMIT)
         with self._lock:
-            if not self._broken:
+            if frames and not self._broken:
                 self._queue.append(frames)
                 self._pending += len(frames)
                 self._lock.notify()
