@@ -112,7 +112,10 @@ def decode(data: bytes) -> object:
     """
     try:
         return orjson.loads(data)
-    except orjson.JSONDecodeError:
+    except orjson.JSONDecodeError as error:
+        # The standard library's own limit depends on its version and on how deep the stack already is.
+        if "depth limit" in error.msg:
+            raise
         return _second_chance(data)
 
 

@@ -39,7 +39,7 @@ def load_adapters(only: Iterable[str] | None = None, *, third_party: bool = True
     for name in [*BUILT_IN, *sorted(targets.keys() - BUILT_IN.keys())]:
         if wanted is None or name in wanted:
             try:
-                adapters.append(_load(name, targets[name]))
+                adapters.append(_distinct(_load(name, targets[name]), adapters))
             except AdapterError as error:
                 _log.error("%s", error)
     return adapters
@@ -59,4 +59,12 @@ def _load(name: str, target: str) -> Adapter:
         raise AdapterError(f"the adapter {name} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(adapter, Adapter):
         raise AdapterError(f"the adapter {name} does not implement the contract in acp_history_bridge.adapter")
+    return adapter
+
+
+def _distinct(adapter: Adapter, others: Iterable[Adapter]) -> Adapter:
+    """Refuse an adapter whose sessions could not be told from another one's: names and prefixes are unique."""
+    for other in others:
+        if adapter.name == other.name or adapter.prefix == other.prefix:
+            raise AdapterError(f"the adapter {adapter.name} has the name or prefix of {other.name}, which was first")
     return adapter

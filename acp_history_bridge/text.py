@@ -15,19 +15,23 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Bidirectional embeddings, overrides and isolates, zero-width and word-joining signs, tag characters, byte order mark,
 # interlinear annotation. Zero-width joiners stay: emoji and several scripts need them.
-_INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+_INVISIBLE = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+# Only sequences that begin with ESC and are complete: U+009B or U+009D also come from text decoded wrongly (a closing
+# quotation mark), and an unfinished string must not take the rest of a message with it. Those lose their introducer.
 _ESCAPE_SEQUENCE = re.compile(
-    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
-    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    "\x1b\\[[0-?]*[ -/]*[@-~]"  # CSI
+    "|\x1b[\\]PX^_][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\\\)"  # OSC, DCS, SOS, PM, APC
     "|\x1b[ -/]*[0-~]?"  # two-character sequences, or an escape at the end
 )
 _BLANKS = re.compile(r"\s+")
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates by U+FFFD; a proper pair cannot occur in a Python string."""
+    """Replace lone surrogates by U+FFFD; two that make a pair (joined from two pieces) become their character."""
     # `isascii` is a flag of the string object; most text never reaches the regular expression.
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def shorten(text: str, limit: int) -> str:
@@ -35,7 +39,7 @@ def shorten(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     end = limit - 1
-    while end > 0 and joins(text[end]):
+    while end > 0 and (joins(text[end]) or text[end - 1] == "\u200d"):
         end -= 1
     return text[:end].rstrip() + "…"
 
@@ -49,7 +53,7 @@ def joins(character: str) -> bool:
 
 def one_line(text: str, limit: int = TITLE_LIMIT) -> str:
     """Make a title: one trimmed line of at most `limit` characters, without controls; may come out empty."""
-    head = text[: limit * 16].lstrip() if len(text) > limit * 16 else text
+    head = text.lstrip()[: limit * 16]
     plain = _INVISIBLE.sub("", _ESCAPE_SEQUENCE.sub("", replace_surrogates(head)).replace("\x00", "\ufffd"))
     return shorten(_BLANKS.sub(" ", _CONTROL.sub(" ", plain)).strip(), limit)
 

@@ -15,7 +15,7 @@ def parse_time(value: object) -> datetime | None:
     """Read an ISO 8601 string, or a number of seconds or milliseconds since the epoch."""
     if isinstance(value, str):
         try:
-            parsed = datetime.fromisoformat(value)
+            parsed = datetime.fromisoformat(value.upper())  # RFC 3339 allows `t` and `z`
         except ValueError:
             return None
         try:
@@ -44,4 +44,4 @@ def from_ns(nanoseconds: int) -> datetime:
 
 def format_time(time: datetime) -> str:
     """Write RFC 3339 in UTC with milliseconds and `Z` (CodeCompanion ignores offsets)."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z"
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
