@@ -4,10 +4,11 @@ Transcripts write ISO 8601 with and without zone, and epoch numbers in seconds o
 is taken as UTC. What does not parse is None, never an error.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 __all__ = ["format_time", "from_epoch_ms", "from_ns", "parse_time"]
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_3000_MS = 32_503_680_000_000
 
 
@@ -32,7 +33,7 @@ def from_epoch_ms(milliseconds: float) -> datetime | None:
     """Turn milliseconds since the epoch into a time; None when out of range."""
     if not 0 <= milliseconds < _YEAR_3000_MS:  # NaN fails this, too
         return None
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return _EPOCH + timedelta(milliseconds=milliseconds)  # seconds in a float would lose some milliseconds
 
 
 def from_ns(nanoseconds: int) -> datetime:

@@ -186,7 +186,5 @@ def test_every_json_value_is_decoded_as_the_standard_library_does(value: object)
 
 
 def _has_big_integer(value: object) -> bool:
-    if isinstance(value, dict | list):
-        inner = [*mapping(value).values(), *items(value)]
-        return any(_has_big_integer(item) for item in inner)
-    return isinstance(value, int) and abs(value) > 2**63
+    inner = [*mapping(value).values(), *items(value)]
+    return any(map(_has_big_integer, inner)) or (isinstance(value, int) and abs(value) > 2**63)
