@@ -61,11 +61,9 @@ def era_of(store: Store, path: Path) -> Era | None:
 
 
 def _is_database(store: Store, name: str) -> bool:
-    return (
-        bool(name)
-        and name == store.layout
-        or (name.startswith("opencode") and name.endswith(".db") and bool(store.watched))
-    )
+    if store.layout and name == store.layout:
+        return True
+    return bool(store.watched) and name.startswith("opencode") and name.endswith(".db")
 
 
 def messages_of(store: Store, path: Path) -> Path:
