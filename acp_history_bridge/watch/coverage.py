@@ -22,7 +22,7 @@ def watched_inodes(process: Path = Path("/proc/self")) -> frozenset[int] | None:
     for descriptor in descriptors:
         try:
             if str(descriptor.readlink()) == "anon_inode:inotify":
-                inodes.update(_inodes((process / "fdinfo" / descriptor.name).read_text(encoding="ascii")))
+                inodes.update(_inodes((process / "fdinfo" / descriptor.name).read_text(encoding="utf-8")))
         except OSError:  # closed by another thread meanwhile
             continue
     return frozenset(inodes)

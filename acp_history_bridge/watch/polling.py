@@ -15,7 +15,7 @@ from typing import Literal
 __all__ = ["Happening", "PolledTree", "Poller", "Report"]
 
 Happening = Literal["file", "directory", "gone"]
-"""A file came, changed or went; a directory came; a directory went, so nothing is known about what was in it."""
+"""A file came, changed or went; a directory came; a directory went, and what was in it need not be reported."""
 
 Report = Callable[[str, Happening], None]
 

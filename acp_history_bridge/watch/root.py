@@ -142,11 +142,14 @@ class WatchedRoot:
 
     def settle(self) -> None:
         """Enter the state that fits what is on disk now."""
-        identity = identity_of(self.path)
-        if not self._fits(identity):
-            self._leave()
-            self._enter(identity)
-            self._means.dirty.mark_root(self._root)
+        if not self._fits(identity_of(self.path)):
+            self.renew()
+
+    def renew(self) -> None:
+        """Watch from scratch, whatever the state was."""
+        self._leave()
+        self._enter(identity_of(self.path))
+        self._means.dirty.mark_root(self._root)
 
     def forget_events(self) -> None:
         """The source of events has gone, and the subscription with it."""
@@ -163,9 +166,7 @@ class WatchedRoot:
         deaf = deaf_directories(self._real)
         blind = frozenset(path for path in deaf if not _listable(Path(path)))
         if self._blind & (deaf - blind):
-            self._leave()
-            self._enter(identity_of(self.path))
-            self._means.dirty.mark_root(self._root)
+            self.renew()
         else:
             self._blind = blind
             self._poll_deaf(deaf - blind)
@@ -187,7 +188,9 @@ class WatchedRoot:
 
     def _delivers(self) -> bool:
         events = self._means.events
-        if self._subscription is not None and events is not None and events.watching(self._subscription):
+        if self._subscription is None or events is None:  # they died together and were counted then
+            return False
+        if events.watching(self._subscription):
             return True
         self._means.restarts += 1
         return False
@@ -264,8 +267,6 @@ class WatchedRoot:
         if path == real:
             self._means.dirty.mark_root(self._root)
             self._means.reshape()
-        elif happening == "gone" and self._recursive:
-            self._means.dirty.mark_root(self._root)
         else:
             self._means.dirty.mark(self._root, f"{self.path}{path[len(real) :]}")
 

@@ -56,6 +56,7 @@ class Watcher:
         self._roots = tuple(WatchedRoot(target, self._means) for target in _targets(stores))
         self._parents: ParentWatch | None = None
         self._lock = threading.Lock()  # start, take, check and stop may come from different worker threads
+        self._lost = threading.Event()
         self._retry_events_at = 0.0
         self._checks = self._overflows = 0
         self._stopped = False
@@ -113,6 +114,7 @@ class Watcher:
         if self._stopped:
             return
         for _ in range(_ATTEMPTS):
+            self._replace_lost()
             for root in self._roots:
                 root.settle()
             missing = [root.path for root in self._roots if root.mode == "waiting"]
@@ -150,9 +152,16 @@ class Watcher:
 
     def _overflowed(self) -> None:
         self._overflows += 1
-        for root in self._roots:
-            if root.mode == "events":
-                self._means.dirty.mark_root(root.path)
+        self._lost.set()
+        self._means.reshape()
+
+    def _replace_lost(self) -> None:
+        # watchdog makes its watches anew too, but does not say when they stand: a rescan of ours could come too early.
+        if self._lost.is_set():
+            self._lost.clear()
+            for root in self._roots:
+                if root.mode == "events":
+                    root.renew()
 
 
 def _targets(stores: Iterable[Store]) -> list[Target]:
