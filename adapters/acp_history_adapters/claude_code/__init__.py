@@ -1,0 +1,99 @@
+"""Claude Code: one JSON Lines file per session, a tree of messages in each. See docs/tools/claude-code.md."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from acp_history_bridge.adapter import (
+    Adapter,
+    Affected,
+    Command,
+    Discovery,
+    Environment,
+    Inspection,
+    Known,
+    Problem,
+    SessionRecord,
+    Store,
+    Transcript,
+    Unit,
+)
+from acp_history_bridge.files import list_directory, read_small
+from acp_history_bridge.jsonl import decode
+from acp_history_bridge.values import integer, mapping, string
+
+from . import paths
+from .metadata import inspect
+from .transcript import ClaudeTranscript
+
+__all__ = ["ClaudeCode"]
+
+_PROCESS_FILE_LIMIT = 64 * 1024
+
+
+class ClaudeCode(Adapter):
+    """Histories of Anthropic's Claude Code, of all versions since 0.2."""
+
+    name = "claude-code"
+    prefix = "claude"
+    title = "Claude Code"
+
+    def stores(self, environment: Environment) -> Iterable[Store]:
+        """The configured root, and the one of versions 1.0.30 and 1.0.31."""
+        return paths.stores(self.name, environment)
+
+    def discover(self, store: Store) -> Discovery:
+        """List `<slug>/<uuid>.jsonl`."""
+        return paths.discover(store)
+
+    def unit(self, store: Store, path: Path) -> Unit | None:
+        """Stat one session now."""
+        return paths.unit(store, path)
+
+    def affected(self, store: Store, path: Path) -> Affected:
+        """Map a changed path to its session."""
+        return paths.affected(store, path)
+
+    def inspect(self, unit: Unit, known: Known | None = None) -> Inspection:
+        """Find what a list shows of a session in its first and last lines."""
+        return inspect(unit, known)
+
+    def open(self, unit: Unit, record: SessionRecord) -> Transcript:
+        """Open a session's transcript."""
+        return ClaudeTranscript(unit.path, record.cwd)
+
+    def resume_command(self, record: SessionRecord) -> Command | None:
+        """`claude --resume ID`, from the session's directory."""
+        if not paths.is_session_id(record.native_id):
+            return None
+        return Command(("claude", "--resume", record.native_id), record.cwd)
+
+    def active_sessions(self, store: Store) -> frozenset[str]:
+        """Sessions of the processes that have a file in `sessions/` and are still there."""
+        problems: list[Problem] = []  # without the directory nothing is known to run
+        entries = list_directory(store.root.parent / "sessions", problems) or ()
+        # A `.key` file lies beside each: it holds a secret and is not opened.
+        found = (_running_session(Path(entry.path)) for entry in entries if entry.name.endswith(".json"))
+        return frozenset(session for session in found if session)
+
+
+def _running_session(path: Path) -> str:
+    data = read_small(path, _PROCESS_FILE_LIMIT)
+    try:
+        record = mapping(decode(data)) if data else {}
+    except ValueError:  # it is rewritten in place, so it can be met half-written
+        return ""
+    pid = integer(record.get("pid"))
+    return string(record.get("sessionId")) if pid is not None and _is_alive(pid) else ""
+
+
+def _is_alive(pid: int) -> bool:
+    if pid <= 0:  # 0 and below mean process groups
+        return False
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
