@@ -19,6 +19,7 @@ ENTRY_POINT_GROUP = "acp_history_bridge.adapters"
 BUILT_IN: dict[str, str] = {
     "claude-code": "acp_history_adapters.claude_code:ClaudeCode",
     "gemini-cli": "acp_history_adapters.gemini_cli:GeminiCli",
+    "codex": "acp_history_adapters.codex:Codex",
 }
 
 _log = logging.getLogger(__name__)
