@@ -1,0 +1,115 @@
+"""The tables of the index, and how a database is recognised as one.
+
+There are no migrations: the index is a cache, so another version's tables are built anew. A database that a *newer*
+bridge wrote is left alone, because that bridge is likely to be started again. A change of these tables, or of the
+fields of `SessionRecord`, takes a new `SCHEMA_VERSION`.
+"""
+
+import sqlite3
+from typing import Literal
+
+__all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "Verdict", "create", "examine"]
+
+APPLICATION_ID = 0x41434842  # "ACHB"
+SCHEMA_VERSION = 1
+
+Verdict = Literal["current", "older", "newer", "foreign"]
+
+# Paths and directories are BLOBs, because file names need not be valid UTF-8. Fingerprints are text, because inode
+# numbers and file times can exceed 63 bits. `sort_key` is microseconds since the epoch.
+_TABLES = {
+    "store": """
+        CREATE TABLE store (
+            id INTEGER PRIMARY KEY,
+            tool TEXT NOT NULL,
+            root BLOB NOT NULL,
+            layout TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            reader TEXT NOT NULL,
+            UNIQUE (tool, root, layout)
+        )""",
+    "unit": """
+        CREATE TABLE unit (
+            id INTEGER PRIMARY KEY,
+            store_id INTEGER NOT NULL,
+            path BLOB NOT NULL,
+            fingerprint TEXT NOT NULL,
+            again INTEGER NOT NULL,
+            offset INTEGER NOT NULL,
+            prefix BLOB,
+            state BLOB NOT NULL,
+            UNIQUE (store_id, path)
+        )""",
+    "record": """
+        CREATE TABLE record (
+            unit_id INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            plain_id TEXT NOT NULL,
+            digest TEXT,
+            data BLOB NOT NULL,
+            PRIMARY KEY (unit_id, position)
+        ) WITHOUT ROWID""",
+    "session": """
+        CREATE TABLE session (
+            key TEXT PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            plain_id TEXT NOT NULL,
+            unit_id INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            tool TEXT NOT NULL,
+            sort_key INTEGER NOT NULL,
+            title TEXT,
+            folded TEXT NOT NULL,
+            cwd BLOB,
+            cwd_key BLOB
+        ) WITHOUT ROWID""",
+    "directory": """
+        CREATE TABLE directory (
+            digest TEXT PRIMARY KEY,
+            path BLOB NOT NULL
+        ) WITHOUT ROWID""",
+    "problem": """
+        CREATE TABLE problem (
+            unit_id INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            path BLOB NOT NULL,
+            detail TEXT NOT NULL,
+            line INTEGER,
+            PRIMARY KEY (unit_id, kind)
+        ) WITHOUT ROWID""",
+}
+
+_INDEXES = (
+    "CREATE INDEX record_plain_id ON record (plain_id)",
+    "CREATE INDEX record_digest ON record (digest) WHERE digest IS NOT NULL",
+    "CREATE INDEX session_plain_id ON session (plain_id)",
+    "CREATE INDEX session_order ON session (sort_key DESC, id)",
+    "CREATE INDEX session_cwd ON session (cwd_key, sort_key DESC, id)",
+)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make all tables in an empty database, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in (*_TABLES.values(), *_INDEXES):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute("COMMIT")
+
+
+def examine(connection: sqlite3.Connection) -> Verdict:
+    """Say whose database this is.
+
+    Raises:
+        sqlite3.DatabaseError: It is damaged, or no database at all.
+    """
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID:
+        return "foreign"  # also an empty file, which SQLite takes for a healthy database
+    if version != SCHEMA_VERSION:
+        return "newer" if version > SCHEMA_VERSION else "older"
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return "current" if names >= _TABLES.keys() else "foreign"
