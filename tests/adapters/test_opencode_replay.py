@@ -151,10 +151,12 @@ def test_a_pending_revert_hides_and_counts_what_lies_behind_it(tmp_path: Path) -
         transcript = opened(database)
         assert [turn.parts for turn in transcript.turns()] == [(Text("kept"),), (Text("kept, too"),)]
         assert transcript.left_out == 2
+        assert list(transcript.turns()) == []
         database.connection.execute("""UPDATE session SET revert = '{"messageID": "msg_0003"}'""")
         assert len(turns_of(database.unit())) == 1
         database.connection.execute("UPDATE session SET revert = NULL")
         assert len(turns_of(database.unit())) == 3
+        assert [turn.parts for turn in transcript.turns()] == [(Text("gone"),), (Text("gone"),)]
 
 
 def test_an_error_is_a_notice(database: Database) -> None:
@@ -372,6 +374,19 @@ def test_following_reads_only_what_is_open_or_new(database: Database, monkeypatc
     database.message("user", text_part("one more"))
     assert [turn.parts for turn in transcript.turns()] == [(Text("one more"),)]
     assert len(reads) == 2
+
+
+def test_a_message_whose_file_is_half_written_is_shown_when_it_is_whole(tmp_path: Path) -> None:
+    """The trees' files are not replaced at once."""
+    path = write_tree(tmp_path, ({"role": "user"}, (text_part("Hello"),)), ({"role": "user"}, (text_part("Again"),)))
+    second = tmp_path / ".local/share/opencode/storage/message/ses_1/msg_0001.json"
+    whole = second.read_bytes()
+    second.write_bytes(whole[:5])
+    unit = unit_of(tmp_path, path)
+    transcript = Opencode().open(unit, Opencode().inspect(unit).records[0])
+    assert [turn.parts for turn in transcript.turns()] == [(Text("Hello"),)]
+    second.write_bytes(whole)
+    assert [turn.parts for turn in transcript.turns()] == [(Text("Again"),)]
 
 
 class Memory:

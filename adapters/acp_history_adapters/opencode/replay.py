@@ -107,25 +107,28 @@ class SessionTranscript:
             if head.id == reverted:
                 self._left_out = len(heads) - number_of_head
                 if first_part:
-                    yield from self._message(reader, _Progress(head), tools, first_part)
+                    yield from self._message(reader, self._progress(head), tools, first_part)
                 break
             self._position = head.position
-            yield from self._message(reader, _Progress(head), tools)
-        last = heads[-1] if heads else None
-        # The last message stays open, too: its parts are written after it.
-        self._open = [item for item in self._open if item.unfinished or last in (None, item.head)][-_OPEN_LIMIT:]
+            yield from self._message(reader, self._progress(head), tools)
         self._problems += reader.problems[: _PROBLEM_LIMIT - len(self._problems)]
+
+    def _progress(self, head: Head) -> _Progress:
+        """What was shown of a message; the last one stays open, too, because its parts are written after it."""
+        known = next((item for item in self._open if item.head == head), None)
+        if known is None:
+            known = _Progress(head)
+            self._open = [*(item for item in self._open if item.unfinished), known][-_OPEN_LIMIT:]
+        return known
 
     def _message(self, reader: Reader, progress: _Progress, tools: ToolContext, until: str = "") -> Iterator[Turn]:
         message = reader.message(self._id, progress.head)
+        progress.unfinished = message is None or bool(until) or _is_unfinished(message)
         if message is None:
             return
         shown = takewhile(lambda part: part.id != until, message.parts) if until else message.parts
         parts = tuple(self._parts(message, shown, progress, tools))
         self._count(message.data, progress)
-        progress.unfinished = _is_unfinished(message)
-        if progress not in self._open:
-            self._open.append(progress)
         if parts:
             by_user = message.data.get("role") == "user"
             yield Turn(
