@@ -68,7 +68,7 @@ class Catalogue:
         """Take note of a directory: sessions of which only a digest of it was known get it."""
         name = os.fspath(directory)
         digest, _ = digests_of(name)
-        if self._read(lambda tables: tables.knows_directory(digest)):
+        if self._read(lambda tables: tables.directories([digest])):
             return ()
         return self._write(lambda tables: learn(tables, self._surroundings, name))
 

@@ -43,10 +43,10 @@ def digest_in(record: SessionRecord) -> str | None:
     return digest if usable(record.cwd) is None and _DIGEST.fullmatch(digest) else None
 
 
-def _with_parents(path: str) -> list[str]:
+def _with_parents(path: str) -> tuple[str, ...]:
     """The path without its trailing slash and what lies above it, nearest first."""
     pure: PurePath = PurePosixPath(path) if path.startswith("/") else PureWindowsPath(path)
-    return [str(pure), *(str(parent) for parent in list(pure.parents)[:_PARENT_LIMIT])]
+    return (str(pure), *(str(parent) for parent in list(pure.parents)[:_PARENT_LIMIT]))
 
 
 class Directories:
@@ -54,6 +54,7 @@ class Directories:
 
     def __init__(self) -> None:
         self._keys: dict[str, bytes] = {}
+        self._families: dict[str, tuple[tuple[str, ...], ...]] = {}
 
     def key(self, path: str) -> bytes:
         """What is equal for two names of one directory."""
@@ -66,9 +67,16 @@ class Directories:
 
     def families(self, names: Iterable[str]) -> list[tuple[str, ...]]:
         """These directories, also as they are with links resolved, each followed by its parents, nearest first."""
-        named = {name for name in names if usable(name)}
-        named |= {self.key(name).decode("utf-8", errors="surrogatepass") for name in named}
-        return [tuple(_with_parents(name)) for name in sorted(named)]
+        return [family for name in names if usable(name) for family in self._families_of(name)]
+
+    def _families_of(self, name: str) -> tuple[tuple[str, ...], ...]:
+        known = self._families.get(name)
+        if known is None:
+            if len(self._families) >= _CACHE_LIMIT:
+                self._families.clear()
+            resolved = self.key(name).decode("utf-8", errors="surrogatepass")
+            known = self._families[name] = tuple(dict.fromkeys((_with_parents(name), _with_parents(resolved))))
+        return known
 
 
 def _resolved(path: str) -> str:

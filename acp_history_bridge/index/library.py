@@ -198,13 +198,13 @@ class Library:
         before = self._catalogue.fingerprints(store)
         discovery = self._adapters.discover(store)
         present: set[bytes] = set()
-        changed: list[Unit] = []
+        changed: list[tuple[Unit, bool]] = []
         for unit in discovery.units:
             path = os.fsencode(unit.path)
             if path not in present:
                 present.add(path)
                 if before.get(path) != (fingerprint_text(unit.fingerprint), False):
-                    changed.append(unit)
+                    changed.append((unit, path in before))
         backlog.add(changed)
         gone = before.keys() - present if discovery.complete else ()
         return self._catalogue.put((), ((store, Path(os.fsdecode(path))) for path in gone))
@@ -214,9 +214,9 @@ class Library:
         outdated: dict[tuple[Store, Path], None] = {}
         deadline = time.monotonic() + _STEP_SECONDS
         while backlog and len(findings) + len(outdated) < _STEP_UNITS:
-            unit = backlog.take()
+            unit, seen_before = backlog.take()
             if epoch == self._epoch:
-                findings.append(self._look(unit))
+                findings.append(self._look(unit, seen_before=seen_before))
             else:
                 outdated[unit.store, unit.path] = None
             if time.monotonic() > deadline:
@@ -234,11 +234,12 @@ class Library:
             elif unit is not None:
                 last = self._catalogue.last_look(store, unit.path)
                 if last != (fingerprint_text(unit.fingerprint), False):
-                    findings.append(self._look(unit))
+                    findings.append(self._look(unit, seen_before=last is not None))
         return self._catalogue.put(findings, gone)
 
-    def _look(self, unit: Unit) -> Finding:
-        return look(self.adapter(unit.store.tool), unit, self._catalogue.known(unit), self._clock())
+    def _look(self, unit: Unit, *, seen_before: bool) -> Finding:
+        known = self._catalogue.known(unit) if seen_before else None
+        return look(self.adapter(unit.store.tool), unit, known, self._clock())
 
     def _with_unreported(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
         changes, self._unreported = (*self._unreported, *changes), ()

@@ -4,6 +4,7 @@ Policy:
 
 - A unit that only grew is handed to its adapter with what was known, once the bytes before the known offset (and those
   at the start of the file) are seen to be the same; every other change is looked at from scratch.
+- Below 64 KiB that is not worth the second look at each file of a first scan: reading it again costs no more.
 - Whatever an adapter raises or returns against its contract is one problem of this one unit; what the index holds of
   the unit stays. Log and problem name the kind of error and the line of code, never its text: that can quote the
   transcript.
@@ -32,6 +33,7 @@ from acp_history_bridge.timestamps import from_ns
 __all__ = ["Finding", "adapter_failed", "known_of", "look"]
 
 _WINDOW = 4096
+_WORTH_CONTINUING = 64 * 1024
 _RACY_NS = 2_000_000_000
 
 _log = logging.getLogger(__name__)
@@ -99,7 +101,7 @@ def _finding(unit: Unit, inspection: object, known: Known | None, now_ns: int) -
         records=tuple(_stored(record, unit.fingerprint) for record in inspection.records),
         problems=_counted(inspection.problems),
         offset=offset,
-        prefix=_prefix_of(unit.path, offset, unit.fingerprint) if offset > 0 else None,
+        prefix=_prefix_of(unit.path, offset, unit.fingerprint) if offset > _WORTH_CONTINUING else None,
         state=encode_state(inspection.state),
         keeps=not inspection.complete,
         adds=known is not None,

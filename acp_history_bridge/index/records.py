@@ -9,6 +9,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from operator import attrgetter
 from types import NoneType
 from typing import Any
 
@@ -44,6 +45,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "continued_in": (str, NoneType),
 }
 _FIELDS = tuple((field.name, _TYPES[field.name], field.default) for field in dataclasses.fields(SessionRecord))
+_values = attrgetter(*(name for name, _, _ in _FIELDS))
 # Without these, orjson would write a date or a dataclass as if it were JSON, and it would come back as something else.
 _STRICT = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -59,8 +61,7 @@ def encode_record(record: SessionRecord) -> bytes:
         AdapterError: A field has a type that the contract does not allow.
     """
     data: dict[str, object] = {}
-    for name, types, default in _FIELDS:
-        value = getattr(record, name)
+    for (name, types, default), value in zip(_FIELDS, _values(record), strict=True):
         if not isinstance(value, types):
             raise AdapterError(f"{name} is a {type(value).__name__}")
         if value != default:

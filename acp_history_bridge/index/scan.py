@@ -1,6 +1,6 @@
 """What a scan has still to do, newest files first, and what it tells about its progress."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from acp_history_bridge.adapter import Unit
@@ -40,32 +40,31 @@ class Backlog:
     """
 
     def __init__(self) -> None:
-        self._units: list[Unit] = []  # after `start` the newest is last
+        self._units: list[tuple[Unit, bool]] = []  # after `start` the newest is last
         self._total = self._total_bytes = self._done = self._done_bytes = 0
         self.started = False
 
     def __len__(self) -> int:
         return len(self._units)
 
-    def add(self, units: Iterable[Unit]) -> None:
-        """Take note of units, in any order, before `start`."""
+    def add(self, units: Sequence[tuple[Unit, bool]]) -> None:
+        """Take note of units, in any order, before `start`; each with whether it was looked at before."""
         self.started = False
-        for unit in units:
-            self._units.append(unit)
-            self._total += 1
-            self._total_bytes += unit.fingerprint.size
+        self._units += units
+        self._total += len(units)
+        self._total_bytes += sum(unit.fingerprint.size for unit, _ in units)
 
     def start(self) -> None:
         """All stores are known: put the newest units first."""
-        self._units.sort(key=lambda unit: unit.fingerprint.mtime_ns)
+        self._units.sort(key=lambda item: item[0].fingerprint.mtime_ns)
         self.started = True
 
-    def take(self) -> Unit:
-        """Remove the newest unit."""
-        unit = self._units.pop()
+    def take(self) -> tuple[Unit, bool]:
+        """Remove the newest unit, and say whether it was looked at before."""
+        unit, seen_before = self._units.pop()
         self._done += 1
         self._done_bytes += unit.fingerprint.size
-        return unit
+        return unit, seen_before
 
     def step(self, changes: tuple[Change, ...]) -> ScanStep:
         """Describe where the scan is."""
@@ -86,7 +85,7 @@ class Backlog:
             if not full or sort_key(page.sessions[-1].updated_at) <= mtime:
                 return True
         shown = {session.unit.path for session in page.sessions}
-        return any(unit.path in shown for unit in self._units)
+        return any(unit.path in shown for unit, _ in self._units)
 
     def _newest(self, tools: frozenset[str] | None) -> Unit | None:
-        return next((unit for unit in reversed(self._units) if tools is None or unit.store.tool in tools), None)
+        return next((unit for unit, _ in reversed(self._units) if tools is None or unit.store.tool in tools), None)

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acp_history_bridge.adapter import Fingerprint, Problem, SessionRecord, Store, Unit
+from acp_history_bridge.index.directories import digests_of
 from acp_history_bridge.index.records import DamagedIndexError, decode_record
 
-__all__ = ["Place", "ProblemCount", "SessionRow", "Tables", "UnitRow", "fingerprint_text"]
+__all__ = ["Place", "ProblemCount", "RecordRow", "SessionRow", "Tables", "UnitRow", "fingerprint_text"]
 
 # The columns of `session`, in the order of the schema.
 SessionRow = tuple[str, str, str, int, int, str, int, str | None, str, bytes | None, bytes | None]
+# Unit id, position, plain id, digest of the working directory, data.
+RecordRow = tuple[int, int, str, str | None, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,21 +146,21 @@ class Tables:
         return [Path(os.fsdecode(path)) for (path,) in rows]
 
     def put_unit(self, unit: Unit, row: UnitRow | None, values: tuple[bool, int, bytes | None, bytes]) -> int:
-        """Insert or update a unit; `values` are again, offset, prefix and state."""
+        """Insert or update a unit, without its records; `values` are again, offset, prefix and state."""
         fingerprint = fingerprint_text(unit.fingerprint)
-        if row is None:
-            cursor = self.sql.execute(
-                "INSERT INTO unit (store_id, path, fingerprint, again, offset, prefix, state)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (self._id(unit.store), os.fsencode(unit.path), fingerprint, *values),
+        if row is not None:
+            self.sql.execute(
+                "UPDATE unit SET fingerprint = ?, again = ?, offset = ?, prefix = ?, state = ? WHERE id = ?",
+                (fingerprint, *values, row.id),
             )
-            assert cursor.lastrowid is not None
-            return cursor.lastrowid
-        self.sql.execute(
-            "UPDATE unit SET fingerprint = ?, again = ?, offset = ?, prefix = ?, state = ? WHERE id = ?",
-            (fingerprint, *values, row.id),
+            self.sql.execute("DELETE FROM record WHERE unit_id = ?", (row.id,))
+            return row.id
+        cursor = self.sql.execute(
+            "INSERT INTO unit (store_id, path, fingerprint, again, offset, prefix, state) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (self._id(unit.store), os.fsencode(unit.path), fingerprint, *values),
         )
-        return row.id
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
 
     def remove_units(self, unit_ids: Sequence[int]) -> None:
         """Remove units with all that was found in them; their sessions are for the caller to resolve."""
@@ -186,12 +189,10 @@ class Tables:
         )
         return {plain_id for (plain_id,) in rows}
 
-    def put_records(self, unit_id: int, rows: Iterable[tuple[str, str | None, bytes]]) -> None:
-        """Replace the records of a unit; each row is plain id, digest and data."""
-        self.sql.execute("DELETE FROM record WHERE unit_id = ?", (unit_id,))
+    def put_records(self, rows: Iterable[RecordRow]) -> None:
+        """Add records; `put_unit` has removed the old ones."""
         self.sql.executemany(
-            "INSERT INTO record (unit_id, position, plain_id, digest, data) VALUES (?, ?, ?, ?, ?)",
-            [(unit_id, position, *row) for position, row in enumerate(rows)],
+            "INSERT INTO record (unit_id, position, plain_id, digest, data) VALUES (?, ?, ?, ?, ?)", rows
         )
 
     def places(self, plain_ids: Iterable[str], fresh: Mapping[tuple[int, int], Place]) -> dict[str, list[Place]]:
@@ -225,33 +226,31 @@ class Tables:
 
     # Directories
 
-    def learn(self, families: Iterable[Sequence[tuple[str, tuple[str, str]]]]) -> set[str]:
-        """Remember directories, each given with its parents and everybody's digests, nearest first.
+    def learn(self, families: Sequence[Sequence[str]]) -> set[str]:
+        """Remember directories, each given with its parents, nearest first.
 
         Returns:
             The plain ids of the records that were waiting for one of them.
         """
+        known = set(self.directories(digests_of(family[0])[0] for family in families).values())
         new: list[str] = []
         for family in families:
-            for path, digests in family:
+            if family[0] in known:
+                continue
+            for path in family:
+                digests = digests_of(path)
                 data = path.encode("utf-8", errors="surrogatepass")
                 rows = [(digest, data) for digest in digests]
                 cursor = self.sql.executemany("INSERT OR IGNORE INTO directory (digest, path) VALUES (?, ?)", rows)
                 if cursor.rowcount <= 0:
                     break  # known, and so are its parents
                 new += digests
-        if not new:
-            return set()
         waiting = self.sql.execute(
             "SELECT r.plain_id FROM json_each(?) AS known CROSS JOIN record AS r ON r.digest = known.value"
             " WHERE r.digest IS NOT NULL",
             (_list(new),),
         )
         return {plain_id for (plain_id,) in waiting}
-
-    def knows_directory(self, digest: str) -> bool:
-        """Whether the directory with this digest is known."""
-        return self.sql.execute("SELECT 1 FROM directory WHERE digest = ?", (digest,)).fetchone() is not None
 
     def directories(self, digests: Iterable[str]) -> dict[str, str]:
         """The known directories among these digests."""
@@ -262,10 +261,12 @@ class Tables:
 
     # Problems
 
-    def put_problems(self, unit_id: int, problems: Iterable[tuple[int, Problem]], *, adding: bool) -> None:
-        """Count a unit's problems: how many of each kind, and the first as an example."""
-        if not adding:
-            self.sql.execute("DELETE FROM problem WHERE unit_id = ?", (unit_id,))
+    def forget_problems(self, unit_id: int) -> None:
+        """Remove the problems of a unit."""
+        self.sql.execute("DELETE FROM problem WHERE unit_id = ?", (unit_id,))
+
+    def add_problems(self, unit_id: int, problems: Iterable[tuple[int, Problem]]) -> None:
+        """Add to a unit's problems: how many of each kind, and the first as an example."""
         self.sql.executemany(
             "INSERT INTO problem (unit_id, number, kind, path, detail, line) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (unit_id, kind) DO UPDATE SET number = number + excluded.number",

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from acp_history_bridge.adapter import SessionRecord, Store
-from acp_history_bridge.index.directories import Directories, digest_in, digests_of
+from acp_history_bridge.index.directories import Directories, digest_in
 from acp_history_bridge.index.look import Finding
 from acp_history_bridge.index.query import sessions_of
 from acp_history_bridge.index.records import encode_record
 from acp_history_bridge.index.resolve import Resolved, Surroundings, folded, resolve, sort_key
-from acp_history_bridge.index.tables import Place, SessionRow, Tables, UnitRow
+from acp_history_bridge.index.tables import Place, RecordRow, SessionRow, Tables, UnitRow
 from acp_history_bridge.sessions import Change, Session, plain_id
 
 __all__ = ["Gone", "learn", "resolve_again", "store_findings"]
@@ -42,9 +42,7 @@ def store_findings(
 
     before = sessions_of(tables, touched, surroundings.home)
     tables.remove_units(gone_ids)
-    fresh: dict[tuple[int, int], Place] = {}
-    for finding, row, plain_ids in zip(merged, rows, ids, strict=True):
-        fresh |= _put(tables, finding, row, plain_ids)
+    fresh = _put(tables, merged, rows, ids)
     return _resolve_touched(tables, surroundings, touched, before, fresh)
 
 
@@ -60,7 +58,7 @@ def resolve_again(tables: Tables, surroundings: Surroundings, touched: set[str])
 
 
 def _learn(tables: Tables, directories: Directories, names: Iterable[str]) -> set[str]:
-    return tables.learn([(path, digests_of(path)) for path in family] for family in directories.families(names))
+    return tables.learn(directories.families(names))
 
 
 def _named_in(records: Iterable[SessionRecord]) -> set[str]:
@@ -81,19 +79,21 @@ def _with_kept(tables: Tables, finding: Finding, row: UnitRow | None) -> Finding
 
 
 def _put(
-    tables: Tables, finding: Finding, row: UnitRow | None, plain_ids: Sequence[str]
+    tables: Tables, findings: Sequence[Finding], rows: Sequence[UnitRow | None], ids: Sequence[Sequence[str]]
 ) -> dict[tuple[int, int], Place]:
-    values = (finding.again, finding.offset, finding.prefix, finding.state)
-    unit_id = tables.put_unit(finding.unit, row, values)
-    tables.put_problems(unit_id, finding.problems, adding=finding.adds)
-    tables.put_records(
-        unit_id,
-        [(plain, digest_in(record), data) for plain, (record, data) in zip(plain_ids, finding.records, strict=True)],
-    )
-    return {
-        (unit_id, position): Place(finding.unit, unit_id, position, record)
-        for position, (record, _) in enumerate(finding.records)
-    }
+    fresh: dict[tuple[int, int], Place] = {}
+    records: list[RecordRow] = []
+    for finding, row, plain_ids in zip(findings, rows, ids, strict=True):
+        unit_id = tables.put_unit(finding.unit, row, (finding.again, finding.offset, finding.prefix, finding.state))
+        if row is not None and not finding.adds:
+            tables.forget_problems(unit_id)
+        if finding.problems:
+            tables.add_problems(unit_id, finding.problems)
+        for position, (plain, (record, data)) in enumerate(zip(plain_ids, finding.records, strict=True)):
+            records.append((unit_id, position, plain, digest_in(record), data))
+            fresh[unit_id, position] = Place(finding.unit, unit_id, position, record)
+    tables.put_records(records)
+    return fresh
 
 
 def _resolve_touched(
