@@ -64,7 +64,7 @@ class SessionIndex(Protocol):
     def rescan(self, store: Store) -> Iterator[Step]: ...  # noqa: D102
     def refresh(self, paths: Iterable[Path]) -> tuple[Change, ...]: ...  # noqa: D102
     def page(self, query: SessionQuery, limit: int, cursor: str | None = None) -> Page: ...  # noqa: D102
-    def settled(self, query: SessionQuery, limit: int) -> bool: ...  # noqa: D102
+    def settled(self, query: SessionQuery, limit: int, cursor: str | None = None) -> bool: ...  # noqa: D102
     def count(self, query: SessionQuery) -> int: ...  # noqa: D102
     def find(self, session_id: str) -> Session | None: ...  # noqa: D102
     def open(self, session: Session) -> Transcript: ...  # noqa: D102
@@ -206,8 +206,7 @@ class History:
         return self._index
 
     def _page_if_settled(self, query: SessionQuery, limit: int, cursor: str | None, index: SessionIndex) -> Page | None:
-        # What follows a cursor is only known to be complete when everything has been looked at.
-        if self._scanned.is_set() or (cursor is None and index.settled(query, limit)):
+        if self._scanned.is_set() or index.settled(query, limit, cursor):
             return index.page(query, limit, cursor)
         return None
 
@@ -273,6 +272,8 @@ class History:
     async def _reconcile(self) -> None:
         if self._watcher is not None:
             await self._watch_worker.run(Priority.CHANGE, self._watcher.check)
+        elif self._options.watch:  # the index could not be opened until now
+            await self._start_watching()
         await self._scan(lambda index: index.scan())
 
     async def _refresh(self, paths: list[Path]) -> None:
@@ -330,8 +331,11 @@ def _active_sessions(index: SessionIndex) -> frozenset[str]:
     active: set[str] = set()
     for store in index.stores:
         adapter = index.adapter(store.tool)
-        for native_id in adapter.active_sessions(store):
-            session = index.find(plain_id(adapter.prefix, native_id))
-            if session is not None and session.unit.store == store:
-                active.add(session.id)
+        try:
+            native_ids = adapter.active_sessions(store)
+        except Exception:  # noqa: BLE001 - a third party's adapter must not cost the others' answers
+            _log.exception("the adapter %s failed to name its active sessions", store.tool)
+            continue
+        sessions = [index.find(plain_id(adapter.prefix, native_id)) for native_id in native_ids]
+        active.update(session.id for session in sessions if session is not None and session.unit.store == store)
     return frozenset(active)

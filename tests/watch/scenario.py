@@ -9,11 +9,12 @@ import os
 import sys
 from pathlib import Path
 
-import acp_history_bridge.watch.parents  # noqa: F401 - imported lazily otherwise
 from acp_history_bridge.watch import WatchOptions
+from acp_history_bridge.watch.parents import ParentWatch
 from tests.watch.listener import Listener, append, make_directory
 
 NOBODY = 65534
+IMPORTED = (ParentWatch,)  # with watchdog, which otherwise comes when a watcher starts
 
 
 def drop_privileges(directory: Path) -> None:

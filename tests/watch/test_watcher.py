@@ -1,10 +1,11 @@
+# pyright: reportPrivateUsage=false - watchdog's threads are killed and held up from inside
 import logging
-import os
 import shutil
 import threading
 from pathlib import Path
 
 import pytest
+from watchdog.observers.inotify_c import InotifyFD
 
 from acp_history_bridge.adapter import Store
 from acp_history_bridge.watch import WatchOptions
@@ -18,6 +19,20 @@ def root(tmp_path: Path) -> Path:
     """An existing root with one file in a project."""
     append(make_directory(tmp_path / "store/project") / "old.jsonl")
     return tmp_path / "store"
+
+
+def open_descriptors() -> int:
+    """How many descriptors this process has."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def reader_of(listener: Listener) -> InotifyFD:
+    """The thread that reads the kernel's queue."""
+    events = listener.watcher._means.events
+    assert events is not None
+    reader = events._reader
+    assert isinstance(reader, InotifyFD)
+    return reader
 
 
 @BOTH
@@ -213,10 +228,8 @@ def test_a_dead_observer_thread_is_replaced_by_the_check(root: Path, monkeypatch
 def test_a_dead_reader_thread_is_replaced_by_the_check(root: Path) -> None:
     """The thread that reads the kernel's queue is no part of watchdog's own list."""
     with Listener(root) as listener:
-        events = listener.watcher._means.events
-        assert events is not None
-        assert isinstance(reader := events._reader, threading.Thread)
-        reader.stop()  # type: ignore[attr-defined]  # watchdog's BaseThread  # pyright: ignore
+        reader = reader_of(listener)
+        reader.stop()
         reader.join(10)
         listener.watcher.check()
         listener.until_rescan(root)
@@ -230,9 +243,7 @@ def test_lost_events_mean_a_rescan(root: Path) -> None:
     if limit > 50_000:
         pytest.skip("the kernel's queue is too long to be filled in a test")
     with Listener(root) as listener:
-        events = listener.watcher._means.events
-        assert events is not None
-        with events._reader._lock:  # type: ignore[attr-defined]  # pyright: ignore - holds up watchdog's reader
+        with reader_of(listener)._lock:
             append(root / "first")
             for number in range(limit // 2 + 500):
                 (root / f"{number % 2}").touch()
@@ -284,8 +295,8 @@ def test_stopping_leaves_no_thread_and_no_descriptor(root: Path) -> None:
     """A stopped watcher has given everything back."""
     with Listener(root):
         pass  # what is imported and opened once for the process
-    threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    threads, descriptors = threading.active_count(), open_descriptors()
     with Listener(root, root.parent / "missing", options=WatchOptions()), Listener(root, options=POLLING):
         assert threading.active_count() > threads
     assert threading.active_count() == threads
-    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert open_descriptors() == descriptors
