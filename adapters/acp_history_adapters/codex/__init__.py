@@ -1,7 +1,8 @@
 """Codex CLI: rollouts, in five formats, below `$CODEX_HOME` (`~/.codex`)."""
 
-from collections.abc import Iterable
-from datetime import datetime
+import os
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from acp_history_adapters.codex.document import DocumentTranscript, inspect_document
@@ -9,7 +10,7 @@ from acp_history_adapters.codex.lines import open_source
 from acp_history_adapters.codex.metadata import Facts, facts_of, more_facts
 from acp_history_adapters.codex.names import ThreadNames
 from acp_history_adapters.codex.rollouts import COMPRESSED, Rollouts, parse_name, twins, walk
-from acp_history_adapters.codex.sessions import native_id, record_of, with_base
+from acp_history_adapters.codex.sessions import inherited_prompt, native_id, record_of
 from acp_history_adapters.codex.transcript import RolloutTranscript
 from acp_history_bridge.adapter import (
     RESCAN,
@@ -21,6 +22,7 @@ from acp_history_bridge.adapter import (
     Fingerprint,
     Inspection,
     Known,
+    Passage,
     Problem,
     SessionRecord,
     Store,
@@ -58,7 +60,7 @@ class Codex(Adapter):
         problems: list[Problem] = []
         names = self._names_of(store)
         units: list[Unit] = []
-        for root in _roots(store):
+        for root in _roots(store.root):
             for entry, name in walk(root, problems):
                 status = stat_regular(entry)
                 if status is not None:
@@ -70,7 +72,7 @@ class Codex(Adapter):
         """Stat a rollout; a compressed one counts only while its plain twin is not there."""
         name = parse_name(path.name)
         status = stat_regular(path)
-        if name is None or status is None or not _is_below(store, path):
+        if name is None or status is None or not any(_is_below(root, path) for root in _roots(store.root)):
             return None
         if name.suffix == COMPRESSED and stat_regular(twins(path)[0]) is not None:
             return None
@@ -79,9 +81,9 @@ class Codex(Adapter):
 
     def affected(self, store: Store, path: Path) -> Affected:
         """A rollout and its twin; everything, when a folder moves or somebody renames a thread."""
-        if path == store.root or path == store.root / _NAMES:
+        if path == store.root / _NAMES:
             return RESCAN
-        if not _is_below(store, path) and path not in _roots(store):
+        if path not in _roots(store.root) and not any(_is_below(root, path) for root in _roots(store.root)):
             return Affected()
         name = parse_name(path.name)
         if name is not None:
@@ -98,7 +100,6 @@ class Codex(Adapter):
             with open_source(unit.path) as source:
                 if facts is None or known is None or source.compressed:
                     facts, offset = facts_of(source, source.size(), problems)
-                    with_base(facts, unit.path, Rollouts(_roots(unit.store)), problems)
                 else:
                     offset = more_facts(facts, source.descriptor, known.offset, source.size())
         except (TranscriptError, OSError) as error:
@@ -106,21 +107,37 @@ class Codex(Adapter):
         if not facts.headed:
             # Codex creates the file before it writes; an empty one says nothing about what was there before.
             return Inspection((), tuple(problems), complete=False)
-        record = self._record(unit, facts)
+        record = self._record(unit, facts, problems)
         return Inspection((record,), tuple(problems), 0 if source.compressed else offset, facts.state())
 
-    def _record(self, unit: Unit, facts: Facts) -> SessionRecord:
-        modified: datetime = from_ns(unit.fingerprint.mtime_ns)
-        name = self._names_of(unit.store).get(native_id(facts, unit.path))
-        archived = unit.path.is_relative_to(unit.store.root / _ARCHIVED)
-        return record_of(facts, unit.path, modified, name=name, archived=archived)
+    def _record(self, unit: Unit, facts: Facts, problems: list[Problem]) -> SessionRecord:
+        active, archived = _roots(unit.store.root)
+        inherited = inherited_prompt(facts, unit.path, (active, archived), problems)
+        return record_of(
+            facts,
+            unit.path,
+            from_ns(unit.fingerprint.mtime_ns),
+            title=self._names_of(unit.store).get(native_id(facts, unit.path)) or inherited,
+            archived=_is_below(archived, unit.path),
+        )
 
     def open(self, unit: Unit, record: SessionRecord) -> Transcript:
         """Open a thread from its current rollout."""
         del record
         if unit.path.name.endswith(".json"):
             return DocumentTranscript(unit.path)
-        return RolloutTranscript(unit.path, Rollouts(_roots(unit.store)))
+        return RolloutTranscript(unit.path, Rollouts(_roots(unit.store.root)))
+
+    def passages(self, unit: Unit, record: SessionRecord, since: int = 0, *, output: bool = False) -> Iterator[Passage]:
+        """Go on at a line of a plain rollout; the other formats do not grow, or only as a whole."""
+        if unit.path.name.endswith((".json", COMPRESSED)):
+            yield from super().passages(unit, record, since, output=output)
+            return
+        transcript = RolloutTranscript(unit.path, Rollouts(_roots(unit.store.root)))
+        try:
+            yield from transcript.passages(since, output=output)
+        finally:
+            transcript.close()
 
     def resume_command(self, record: SessionRecord) -> Command | None:
         """`codex resume ID`; archived threads and the formats before envelopes (they name no version) cannot go on."""
@@ -129,14 +146,15 @@ class Codex(Adapter):
         return Command(("codex", "resume", record.native_id), record.cwd)
 
     def _names_of(self, store: Store) -> ThreadNames:
-        names = self._names.setdefault(store.root, ThreadNames(store.root))
+        names = self._names.get(store.root) or self._names.setdefault(store.root, ThreadNames(store.root))
         names.refresh()
         return names
 
 
-def _roots(store: Store) -> tuple[Path, Path]:
-    return store.root / _ACTIVE, store.root / _ARCHIVED
+@lru_cache(maxsize=16)  # paths are slow to join, and there are thousands of rollouts in one home
+def _roots(home: Path) -> tuple[Path, Path]:
+    return home / _ACTIVE, home / _ARCHIVED
 
 
-def _is_below(store: Store, path: Path) -> bool:
-    return any(path.is_relative_to(root) and path != root for root in _roots(store))
+def _is_below(root: Path, path: Path) -> bool:
+    return str(path).startswith(str(root) + os.sep)

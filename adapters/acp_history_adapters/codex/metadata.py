@@ -11,20 +11,22 @@ Policy:
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from acp_history_adapters.codex.backward import end_of_lines, lines_backward
+from acp_history_adapters.codex.backward import end_of_lines, lines_backward, marked_lines_backward
 from acp_history_adapters.codex.chains import meta_of
 from acp_history_adapters.codex.lines import Source
 from acp_history_adapters.codex.prompts import event_prompt, item_prompt, message_parts, prompt_text, wrapped_cwd
 from acp_history_bridge.adapter import Problem
-from acp_history_bridge.jsonl import Line, decode, read_at, read_lines, split_lines
+from acp_history_bridge.jsonl import Line, decode, read_at, read_lines
 from acp_history_bridge.values import JsonMap, integer, mapping, maps, string
 
 __all__ = ["Facts", "facts_of", "more_facts"]
 
-_HEAD = 64 * 1024
+_HEAD = 24 * 1024
+# Beyond this the file is read line by line instead, so that memory stays bounded.
+_LARGEST_HEAD = 16 * _HEAD
 _TIME = re.compile(rb'\s*\{"timestamp":\s*"([0-9T:.Z+-]{10,40})"')
 _SETTINGS = b'"thread_settings_applied"'
 _CONTEXT = b'"turn_context"'
@@ -85,32 +87,23 @@ class Facts:
 
     def state(self) -> dict[str, object]:
         """For `restore`."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def look(self, data: bytes) -> None:
         """Take what a line says, in file order."""
         if not self.headed or self.bare:
-            self._look_closely(data)
+            self.look_closely(data)
             return
-        self.look_at_end(data, newest=False)
+        self.last = _time(data) or self.last
+        if _CONTEXT in data:
+            self.take_context(_record(data))
         if self.prompt is None and (_GOAL in data or any(mark in data for mark in _PROMPTS)):
-            self._take_prompt(_record(data))
+            self.take_prompt(_record(data))
         if not self.talked and any(mark in data for mark in _ANSWERS):
             self.talked = _is_answer(_record(data))
 
-    def look_at_end(self, data: bytes, *, newest: bool) -> bool:
-        """Take time and context of a line; `newest` when lines come last one first, so that only the first counts.
-
-        Returns:
-            Whether both are known now.
-        """
-        if not (newest and self.last is not None) and _SETTINGS not in data:
-            self.last = _time(data) or self.last
-        if not (newest and self.cwd is not None) and _CONTEXT in data:
-            self._take_context(_record(data))
-        return self.last is not None and self.cwd is not None
-
-    def _look_closely(self, data: bytes) -> None:
+    def look_closely(self, data: bytes) -> None:
+        """Take what the first line says, or any line of the format without envelopes."""
         record = _record(data)
         if not record:
             return
@@ -121,8 +114,9 @@ class Facts:
             self.meta = {key: meta[key] for key in _META_KEYS if key in meta}
             self.branch = string(mapping(meta.get("git")).get("branch")) or None
         if not self.bare:
-            self.look_at_end(data, newest=False)
-            self._take_prompt(record)
+            self.last = _time(data) or self.last
+            self.take_context(record)
+            self.take_prompt(record)
             self.talked = self.talked or _is_answer(record)
         elif self.prompt is None and record.get("type") == "message":
             self._take_bare(record)
@@ -135,14 +129,18 @@ class Facts:
                 self.cwd = self.cwd or wrapped_cwd(string(part.get("text")))
         self.talked = self.talked or (bool(said) and message.get("role") in {"user", "assistant"})
 
-    def _take_context(self, record: JsonMap) -> None:
+    def take_context(self, record: JsonMap) -> bool:
+        """Take directory, model and mode of a `turn_context`; False for another record."""
         if record.get("type") == "turn_context":
             context = mapping(record.get("payload"))
-            self.cwd = string(context.get("cwd")) or self.cwd
-            self.model = string(context.get("model")) or self.model
-            self.mode = string(context.get("approval_policy")) or self.mode
+            self.cwd = string(context.get("cwd")) or None
+            self.model = string(context.get("model")) or None
+            self.mode = string(context.get("approval_policy")) or None
+            return True
+        return False
 
-    def _take_prompt(self, record: JsonMap) -> None:
+    def take_prompt(self, record: JsonMap) -> None:
+        """Take the text of a prompt, or the goal that stands for one."""
         event = mapping(record.get("payload") if record.get("type") == "event_msg" else None)
         item = mapping(event.get("item"))
         if event.get("type") == "user_message":
@@ -169,13 +167,13 @@ def facts_of(source: Source, size: int, problems: list[Problem]) -> tuple[Facts,
         return facts, _look_forward(facts, source.lines(problems))
     descriptor = source.descriptor
     end = end_of_lines(descriptor, 0, size)
-    read = _look_until_prompt(facts, _head_first(descriptor, end))
-    if read < end and not facts.bare:
-        # What the head said of the end is out of date.
-        facts.last = facts.cwd = None
-        for data in lines_backward(descriptor, 0, end):
-            if facts.look_at_end(data, newest=True):
-                break
+    if not _look_at_head(facts, descriptor, end):
+        facts = Facts()
+        return facts, _look_forward(facts, read_lines(descriptor, 0, end))
+    facts.last = next((time for data in lines_backward(descriptor, 0, end) if (time := _time(data))), None)
+    for data in marked_lines_backward(descriptor, _CONTEXT, 0, end):
+        if facts.take_context(_record(data)):
+            break
     return facts, end
 
 
@@ -184,31 +182,42 @@ def more_facts(facts: Facts, descriptor: int, start: int, size: int) -> int:
     return _look_forward(facts, read_lines(descriptor, start, size)) or start
 
 
-def _head_first(descriptor: int, end: int) -> Iterator[Line]:
-    """The lines of a range, read in a small piece first, because the first prompt is nearly always there."""
+def _look_at_head(facts: Facts, descriptor: int, end: int) -> bool:
+    """Look for the first record and the first prompt in a growing piece of the file.
 
-    def chunks() -> Iterator[bytes]:
-        yield read_at(descriptor, 0, min(_HEAD, end))
-        position = _HEAD
-        while position < end:
-            data = read_at(descriptor, position, min(_HEAD * 4, end - position))
-            if not data:
-                return
-            position += len(data)
-            yield data
-
-    return split_lines(chunks())
-
-
-def _look_until_prompt(facts: Facts, lines: Iterable[Line]) -> int:
-    offset = 0
-    for line in lines:
-        if line.data is not None:
-            facts.look(line.data)
-        offset = line.end
-        if facts.prompt is not None:
+    Returns:
+        Whether that is enough; the format without envelopes, and files without prompts, are read line by line.
+    """
+    size = _HEAD
+    while facts.prompt is None:
+        data = read_at(descriptor, 0, min(size, end))
+        first = data.find(b"\n") + 1
+        if not facts.headed and first:
+            facts.look_closely(data[:first])
+        if facts.bare:
+            return False
+        if facts.headed:
+            _look_for_prompt(facts, data, first)
+        if size >= min(end, _LARGEST_HEAD):
             break
-    return offset
+        size *= 4
+    return facts.prompt is not None
+
+
+def _look_for_prompt(facts: Facts, data: bytes, position: int) -> None:
+    while facts.prompt is None and (found := _first_mark(data, position)) >= 0:
+        start, position = data.rfind(b"\n", 0, found) + 1, data.find(b"\n", found) + 1
+        if position == 0:  # the line goes on behind this piece
+            return
+        facts.take_prompt(_record(data[start:position]))
+
+
+def _first_mark(data: bytes, start: int) -> int:
+    first = -1
+    for mark in _PROMPTS:
+        found = data.find(mark, start, first if first >= 0 else len(data))
+        first = found if found >= 0 else first
+    return first
 
 
 def _look_forward(facts: Facts, lines: Iterable[Line]) -> int:
@@ -222,6 +231,9 @@ def _look_forward(facts: Facts, lines: Iterable[Line]) -> int:
 
 
 def _time(data: bytes) -> str | None:
+    """The time of a record that counts as activity."""
+    if _SETTINGS in data:
+        return None
     match = _TIME.match(data)
     if match:
         return match[1].decode("ascii")

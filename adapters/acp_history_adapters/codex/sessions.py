@@ -5,6 +5,7 @@ the first prompt of its base until it has a name of its own. Headless runs are s
 into the call that started them.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -17,15 +18,14 @@ from acp_history_bridge.errors import TranscriptError
 from acp_history_bridge.timestamps import parse_time
 from acp_history_bridge.values import JsonMap, first_string, items, mapping, string
 
-__all__ = ["native_id", "record_of", "with_base"]
+__all__ = ["inherited_prompt", "native_id", "record_of"]
 
 
-def with_base(facts: Facts, path: Path, rollouts: Rollouts, problems: list[Problem]) -> None:
-    """Complete the prompt of a fork or rewind from its bases; a sub-agent has its task in its own rollout."""
+def inherited_prompt(facts: Facts, path: Path, roots: Sequence[Path], problems: list[Problem]) -> str | None:
+    """The first prompt of what a fork or rewind continues; a sub-agent has its task in its own rollout."""
     if base_of(facts.meta) is None or _is_subagent(facts.meta):
-        return
-    facts.talked = True
-    for segment in bases_of(facts.meta, path, rollouts, problems):
+        return None
+    for segment in bases_of(facts.meta, path, Rollouts(roots), problems):
         try:
             with open_source(segment.path) as source:
                 base, _ = facts_of(source, source.size(), problems)
@@ -33,8 +33,8 @@ def with_base(facts: Facts, path: Path, rollouts: Rollouts, problems: list[Probl
             problems.append(Problem(segment.path, "unreadable", str(error)))
             continue
         if base.prompt and (segment.end is None or base.prompt_ordinal < segment.end):
-            facts.prompt = base.prompt
-            return
+            return base.prompt
+    return None
 
 
 def native_id(facts: Facts, path: Path) -> str:
@@ -43,8 +43,8 @@ def native_id(facts: Facts, path: Path) -> str:
     return string(facts.meta.get("id")) or (name.thread if name else "") or path.name
 
 
-def record_of(facts: Facts, path: Path, modified: datetime, *, name: str | None, archived: bool) -> SessionRecord:
-    """Make the session record; `name` is what somebody called the thread."""
+def record_of(facts: Facts, path: Path, modified: datetime, *, title: str | None, archived: bool) -> SessionRecord:
+    """Make the session record; `title` goes before what the rollout itself offers."""
     meta = facts.meta
     last = parse_time(facts.last)
     parsed = parse_name(path.name)
@@ -54,12 +54,12 @@ def record_of(facts: Facts, path: Path, modified: datetime, *, name: str | None,
         native_id=native_id(facts, path),
         updated_at=modified if last is None else min(last, modified),
         rank=parsed.rank if parsed else 0,
-        title=name or facts.prompt or facts.goal,
+        title=title or facts.prompt or facts.goal,
         cwd=cwd,
         additional_directories=tuple(root for root in roots if root and root != cwd),
         created_at=parse_time(meta.get("timestamp")),
         kind=_kind(meta),
-        listed=not _is_subagent(meta) and (facts.talked or facts.goal is not None),
+        listed=not _is_subagent(meta) and (facts.talked or facts.goal is not None or base_of(meta) is not None),
         parent=_parent(meta),
         archived=archived,
         headless=meta.get("source") == "exec" or meta.get("originator") == "codex_exec",

@@ -7,6 +7,7 @@ without its newline.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -23,7 +24,7 @@ from acp_history_adapters.codex.items import Spawned
 from acp_history_adapters.codex.lines import Source, first_record, open_source
 from acp_history_adapters.codex.reader import Reader
 from acp_history_adapters.codex.rollouts import Rollouts
-from acp_history_bridge.adapter import Problem
+from acp_history_bridge.adapter import Passage, Problem
 from acp_history_bridge.errors import TranscriptError
 from acp_history_bridge.jsonl import Line, decode
 from acp_history_bridge.turns import SubagentRun, Text, Turn, Usage
@@ -32,6 +33,8 @@ from acp_history_bridge.values import JsonMap, integer, string
 __all__ = ["RolloutTranscript"]
 
 _PROBLEM_LIMIT = 200
+# Type and subtype of a record stand within its first bytes.
+_HEAD = 200
 
 
 class RolloutTranscript:
@@ -70,6 +73,23 @@ class RolloutTranscript:
         elif not self._source.compressed:
             yield from self._own([])
         yield from self._reader.unanswered()
+
+    def passages(self, since: int, *, output: bool) -> Iterator[Passage]:
+        """Yield what the text index holds from byte `since` on; tool output is not even decoded unless wanted."""
+        from acp_history_bridge.search.passages import passages_of
+
+        if not since:
+            yield from passages_of(self._bases(), output=output)
+        end = since
+        for number, line in enumerate(self._source.lines(self._problems, since), 1):
+            record = self._record(line, self._path, number) if _is_worth_finding(line, output=output) else None
+            if line.pending and record is None:
+                break
+            end = line.end
+            for passage in passages_of(self._turns(line, record, str(line.offset)), output=output):
+                yield replace(passage, end=end)
+        for passage in passages_of(self._reader.unanswered(), output=output):
+            yield replace(passage, end=end)
 
     @property
     def left_out(self) -> int:
@@ -189,6 +209,13 @@ class RolloutTranscript:
             yield from transcript.turns()
         finally:
             transcript.close()
+
+
+def _is_worth_finding(line: Line, *, output: bool) -> bool:
+    head = (line.data or b"")[:_HEAD]
+    if b'_call_output"' in head:
+        return output and b'"ordinal"' not in head
+    return not (b'"ordinal"' in head and b'"response_item"' in head)
 
 
 def _is_before(record: JsonMap, ordinal: int, *, default: bool = False) -> bool:
