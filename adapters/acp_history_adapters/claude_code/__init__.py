@@ -80,7 +80,7 @@ class ClaudeCode(Adapter):
 def _running_session(path: Path) -> str:
     data = read_small(path, _PROCESS_FILE_LIMIT)
     try:
-        record = mapping(decode(data)) if data else {}
+        record = mapping(decode(data or b"null"))
     except ValueError:  # it is rewritten in place, so it can be met half-written
         return ""
     pid = integer(record.get("pid"))

@@ -97,7 +97,7 @@ class CallReader:
         results = results_in(record)
         for block in results:
             if block.get("tool_use_id") == call_id:
-                detail = mapping(record.get("toolUseResult")) if len(results) == 1 else {}
+                detail = mapping(record.get("toolUseResult") if len(results) == 1 else None)
                 return Outcome(block.get("content"), block.get("is_error") is True, detail)
         return None
 

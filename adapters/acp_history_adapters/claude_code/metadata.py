@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from acp_history_bridge.adapter import Inspection, Known, Problem, SessionRecord, Unit
 from acp_history_bridge.errors import TranscriptError
 from acp_history_bridge.files import open_regular, read_small
-from acp_history_bridge.jsonl import decode, read_at, read_lines, window_lines
+from acp_history_bridge.jsonl import decode, read_at, read_lines
 from acp_history_bridge.timestamps import from_ns, parse_time
 from acp_history_bridge.values import JsonMap, integer, items, mapping, string
 
@@ -28,8 +28,11 @@ __all__ = ["inspect"]
 _TITLE_LIMIT = 1000  # enough for the core to make one line of it
 _SIDE_FILE_LIMIT = 64 * 1024
 _SMALL = 4096
+_DIRECTORIES = b'"additionalWorkingDirectories":["'
 _ARCHIVED = "[archived] "
 
+_MESSAGE_START = b'{"parentUuid"'
+_MESSAGES = frozenset({"message", "user", "assistant"})
 _TYPE_FIRST = re.compile(rb'\s*\{\s*"type"\s*:\s*"([^"\\]{1,60})"')
 _NOT_SAID = re.compile(rb'"isSidechain"\s*:\s*true|"attachment"\s*:\s*\{')
 _ASSISTANT = re.compile(rb'"role"\s*:\s*"assistant"')
@@ -86,18 +89,17 @@ class _Head:
 
     def take(self, data: bytes) -> None:
         """Look at the next line."""
-        match = _TYPE_FIRST.match(data)
-        kind = match[1].decode("ascii", "replace") if match else ""
+        kind = _kind(data)
         if kind in _HEAD_FIELDS and not self.closed:
             name, field = _HEAD_FIELDS[kind]
             setattr(self, name, string(_object(data).get(field))[:_TITLE_LIMIT] or getattr(self, name))
-        elif (not kind or kind in {"user", "assistant"}) and self._wants(data):
+        elif (not kind or kind in _MESSAGES) and self._wants(data):
             self._take_message(_object(data))
 
     def _wants(self, data: bytes) -> bool:
         if not self.cwd or not self.created:
             return True
-        if not self.directories and b'"additionalWorkingDirectories":["' in data:
+        if not self.directories and _DIRECTORIES in data[:_SMALL]:
             return True
         return not self.prompt and not _NO_PROMPT.search(data, 0, _FLAGS_WITHIN)
 
@@ -137,13 +139,12 @@ class _Tail:
 
     def take(self, data: bytes) -> None:
         """Look at the line before the one looked at last."""
-        match = _TYPE_FIRST.match(data)
-        kind = match[1].decode("ascii", "replace") if match else ""
-        if kind in _TAIL_FIELDS:
-            self._take_metadata(kind, data)
-        elif kind in {"user", "assistant"} or data.startswith(b'{"parentUuid"'):
-            if self._wants(data):
+        kind = _kind(data)
+        if kind in _MESSAGES:
+            if not (self.updated and self.model) and self._wants(data):
                 self._take_message(_object(data))
+        elif kind in _TAIL_FIELDS:
+            self._take_metadata(kind, data)
         elif not kind and (len(data) < _SMALL or not self.conversation):
             record = _object(data)
             if (other := string(record.get("type"))) in _TAIL_FIELDS:
@@ -177,6 +178,14 @@ class _Tail:
         model = string(message.get("model"))
         if not self.model and model != "<synthetic>":
             self.model = model
+
+
+def _kind(data: bytes) -> str:
+    """The type of a line by its first bytes; empty where those do not tell."""
+    if data.startswith(_MESSAGE_START):
+        return "message"
+    match = _TYPE_FIRST.match(data)
+    return match[1].decode("ascii", "replace") if match else ""
 
 
 def _object(data: bytes) -> JsonMap:
@@ -221,13 +230,7 @@ def _read_tail(descriptor: int, size: int) -> tuple[_Tail, int]:
 
 def _read_head(descriptor: int, size: int, head: _Head, *, titled: bool) -> None:
     if not head.closed:
-        window = read_at(descriptor, 0, min(WINDOW, size))
-        for line in window_lines(window, 0, first_is_whole=True):
-            if not line.pending or len(window) == size:
-                head.take(line.data or b"")
-            if not line.pending:
-                head.scanned = line.end
-        head.closed = size > WINDOW
+        _read_first_window(descriptor, size, head)
     titled = titled or bool(head.custom_title or head.ai_title)
     if not head.closed or head.complete(prompt_wanted=not titled):
         return
@@ -238,6 +241,20 @@ def _read_head(descriptor: int, size: int, head: _Head, *, titled: bool) -> None
             head.scanned = line.end
         if head.complete(prompt_wanted=not titled):
             return
+
+
+def _read_first_window(descriptor: int, size: int, head: _Head) -> None:
+    window = read_at(descriptor, 0, min(WINDOW, size))
+    start = 0
+    while (end := window.find(b"\n", start)) >= 0:
+        # Once all is found, only titles are of interest, and they are no messages.
+        if not head.complete(prompt_wanted=True) or not window.startswith(_MESSAGE_START, start):
+            head.take(window[start:end])
+        start = end + 1
+    if len(window) == size and start < size:
+        head.take(window[start:])
+    head.scanned = start
+    head.closed = size > WINDOW
 
 
 def _side_title(unit: Unit) -> str:

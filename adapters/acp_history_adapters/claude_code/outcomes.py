@@ -17,7 +17,7 @@ from acp_history_bridge.values import JsonMap, first_string, mapping, string
 from .content import Shown, plain_text, to_content
 from .edits import diffs_of, places_of
 from .prompts import Notification, remove_spans, tag_body
-from .tools import AGENT_TOOLS, EDIT_TOOLS, SHELL_TOOLS, Call, look_of
+from .tools import AGENT_TOOLS, EDIT_TOOLS, PLAN_TITLE, SHELL_TOOLS, Call, look_of
 
 __all__ = ["LONG_OUTPUT_LIMIT", "Outcome", "long_output_reader", "tool_call"]
 
@@ -29,6 +29,7 @@ _LAUNCHED = "async_launched"
 _PERSISTED = "persisted-output"
 # Their result says no more than that they worked.
 _QUIET = frozenset({*EDIT_TOOLS, "Skill", "ExitPlanMode", "exit_plan_mode"})
+_NOTHING_PRINTED = frozenset({"(Bash completed with no output)", "Tool ran without output or errors"})
 _FAILED_TASKS = frozenset({"failed", "killed", "error", "stopped"})
 
 LongOutput = Callable[[str], str | None]
@@ -78,6 +79,7 @@ def tool_call(
     if call.name in EDIT_TOOLS:
         content += diffs_of(call, detail)
         places = places_of(call, detail) or places
+    status = _status(outcome, notifications)
     shell = None
     if outcome is not None and call.name in SHELL_TOOLS:
         shell = _shell(call, outcome, long_output)
@@ -88,9 +90,9 @@ def tool_call(
     return ToolCall(
         id=call.id,
         name=call.name,
-        title=look.title,
+        title="Exited Plan Mode" if look.title == PLAN_TITLE and status == "completed" else look.title,
         kind=look.kind,
-        status=_status(outcome, notifications),
+        status=status,
         input=call.input,
         output=_structured(call, detail),
         content=tuple(content),
@@ -165,10 +167,9 @@ def _shell(call: Call, outcome: Outcome, long_output: LongOutput) -> ShellResult
         named = first_string(detail, "persistedOutputPath")
         whole = long_output(named) if named else None
         return ShellResult(whole or streams[0] or _persisted(text, long_output), None, call.cwd)
-    printed = "\n".join(stream for stream in streams if stream)
-    if not printed or outcome.failed or detail.get("isImage") is True:
-        printed = _cleaned(text, call, long_output)
-    return ShellResult(printed, None, call.cwd)
+    if "stdout" in detail and not outcome.failed and detail.get("isImage") is not True:
+        return ShellResult("\n".join(stream for stream in streams if stream), None, call.cwd)
+    return ShellResult("" if text in _NOTHING_PRINTED else _cleaned(text, call, long_output), None, call.cwd)
 
 
 def _structured(call: Call, detail: JsonMap) -> object:

@@ -9,6 +9,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from acp_history_bridge.adapter import RESCAN, Affected, Discovery, Environment, Problem, Store, Unit
@@ -91,13 +92,14 @@ def affected(store: Store, path: Path) -> Affected:
     return Affected((store.root / parts[0] / (name + _SUFFIX),)) if is_session_id(name) else Affected()
 
 
+@lru_cache(maxsize=1024)
 def lies_at_home(slug: str, cwd: str | None) -> bool:
     """Whether a session that started in `cwd` belongs into the project directory `slug`.
 
     A session started with `--worktree` has a directory further down as its first one, so the slugs of all directories
     above count, too.
     """
-    if not cwd:
+    if not cwd or _is_slug_of(slug, cwd):
         return True
     path = PureWindowsPath(cwd) if PureWindowsPath(cwd).drive else PurePosixPath(cwd)
     return any(_is_slug_of(slug, str(place)) for place in (path, *path.parents))

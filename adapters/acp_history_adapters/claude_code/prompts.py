@@ -34,6 +34,7 @@ _INTERRUPTED_START = "[Request interrupted by user"
 _NOTIFICATION_START = "<task-notification>"
 _IDE_TAG = re.compile(r"<(ide_[a-z_]{1,40})>")
 _PASTE_OPEN = re.compile(r'<pasted_content id="[^"\n]{0,80}">\n?')
+_FRAMES = ("<bash-input>", "<ide_", "<pasted_content ")
 _LOWER_CASE_TAG = re.compile(r"<[a-z]")
 
 
@@ -178,17 +179,21 @@ def title_of(record: JsonMap) -> tuple[str, str]:
         return "", ""
     if any(block.get("type") == "tool_result" for block in maps(content)):
         return "", ""
-    text = joined_text(content).strip()
-    if not text:
-        return _attachment_title(content)
+    texts = [content] if isinstance(content, str) else [string(block.get("text")) for block in maps(content)]
+    found = [title for text in texts if (title := _title_of_text(text.strip()))[0]]
+    if found or joined_text(content).strip():
+        return found[0] if found else ("", "")
+    return _attachment_title(content)
+
+
+def _title_of_text(text: str) -> tuple[str, str]:
     if is_summary(text):
         return "", ""
     prompt = read_prompt(text)
     if text.startswith("<command-") and prompt.text:
         return "command", prompt.text
-    if not prompt.text or (_LOWER_CASE_TAG.match(text) and not text.startswith(("<bash-input>", "<pasted_content"))):
-        return "", ""
-    return "prompt", prompt.text
+    injected = _LOWER_CASE_TAG.match(text) and not text.startswith(_FRAMES)
+    return ("prompt", prompt.text) if prompt.text and not injected else ("", "")
 
 
 def _attachment_title(content: object) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Reading a transcript's lines from its end.
 
-Policy: memory is bounded by the longest line, and a line over the limit is passed over without being kept.
+Policy: memory is bounded by the longest line, and a line over the limit is passed over without being kept. Line ends
+are searched for one by one: that is several times faster than `split`, which looks at every byte.
 """
 
 from collections.abc import Iterator
@@ -16,27 +17,23 @@ _LARGEST_BLOCK = 1024 * 1024
 def lines_backward(descriptor: int, end: int) -> Iterator[tuple[int, bytes]]:
     """Yield each line before byte `end` with its offset, last one first; one over the limit comes out empty."""
     position, block = end, WINDOW
-    line_end = end
-    parts: list[bytes] = []  # of the line at hand, last piece first
+    parts: list[bytes] = []  # of a line that began in a block before, last piece first
     size = 0
     while position > 0:
         step = min(block, position)
         position -= step
         block = min(block * 4, _LARGEST_BLOCK)
-        *earlier, last = read_at(descriptor, position, step).split(b"\n")
-        parts.append(last)
-        size += len(last)
-        for piece in reversed(earlier):
-            yield line_end - size, _joined(parts, size)
-            line_end -= size + 1
-            parts, size = [piece], len(piece)
-        if size > LINE_LIMIT:
-            parts = []
+        data = read_at(descriptor, position, step)
+        line_end = len(data)
+        while (newline := data.rfind(b"\n", 0, line_end)) >= 0:
+            line = data[newline + 1 : line_end]
+            yield position + newline + 1, _joined([*parts, line], size + len(line)) if parts else line
+            parts, size, line_end = [], 0, newline
+        size += line_end
+        parts = [*parts, data[:line_end]] if size <= LINE_LIMIT else [b""]
     if size:
-        yield line_end - size, _joined(parts, size)
+        yield 0, _joined(parts, size)
 
 
 def _joined(parts: list[bytes], size: int) -> bytes:
-    if size > LINE_LIMIT:
-        return b""
-    return parts[0] if len(parts) == 1 else b"".join(reversed(parts))
+    return b"".join(reversed(parts)) if size <= LINE_LIMIT else b""

@@ -12,11 +12,13 @@ from acp_history_bridge.toolcalls import display_path, locations, mcp_title, she
 from acp_history_bridge.turns import Location, Text, ToolContent, ToolKind
 from acp_history_bridge.values import JsonMap, boolean, first_string, integer, maps, string
 
-__all__ = ["AGENT_TOOLS", "EDIT_TOOLS", "SHELL_TOOLS", "Call", "Look", "look_of"]
+__all__ = ["AGENT_TOOLS", "EDIT_TOOLS", "PLAN_TITLE", "SHELL_TOOLS", "Call", "Look", "look_of"]
 
 AGENT_TOOLS = frozenset({"Agent", "Task"})
 EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 SHELL_TOOLS = frozenset({"Bash", "PowerShell", "bash_code_execution"})
+
+PLAN_TITLE = "Approve Plan"
 
 _MCP = "mcp__"
 
@@ -139,7 +141,7 @@ def _agent(call: Call) -> Look:
 
 
 def _leave_plan_mode(call: Call) -> Look:
-    return Look("switch_mode", "Approve Plan", _texts(first_string(call.input, "plan")))
+    return Look("switch_mode", PLAN_TITLE, _texts(first_string(call.input, "plan")))
 
 
 def _enter_plan_mode(call: Call) -> Look:
