@@ -40,28 +40,32 @@ def pieces(text: str, limit: int = PIECE_LIMIT) -> Iterator[str]:
     yield text[start:]
 
 
-def shorten_middle(text: str, limit: int) -> str:
-    """Leave out the middle of a text whose encoded form is above `limit` bytes, and say how much that is."""
+def shorten_middle(text: str, limit: int, *, encoded: bool = False) -> str:
+    """Leave out the middle of a text of more than `limit` bytes, and say how much that is.
+
+    Args:
+        text: The text.
+        limit: What head and tail may have together.
+        encoded: Count bytes as they are in JSON, not in the text itself.
+    """
     if len(text) * 6 <= limit:
         return text
     text = replace_surrogates(text)
-    size = _encoded_size(text)
+    measure = _encoded_size if encoded else _size
+    size = measure(text)
     if size <= limit:
         return text
-    keep = len(text)
-    while True:
+    head, tail, keep = text, "", len(text)
+    while size > limit:
         keep = min(keep * limit // size, keep - keep // 16 - 1)
-        if keep <= 0:
-            return _note(len(text), text)
         head, tail = text[: keep - keep // 2], text[len(text) - keep // 2 :]
-        size = _encoded_size(head) + _encoded_size(tail)
-        if size <= limit:
-            left_out = text[len(head) : len(text) - len(tail)]
-            return f"{head}\n{_note(len(left_out), left_out)}\n{tail}"
+        size = measure(head) + measure(tail) if keep else 0
+    left_out = text[len(head) : len(text) - len(tail)]
+    return f"{head}\n[… {len(left_out):,} characters ({_size(left_out):,} bytes) left out …]\n{tail}"
 
 
-def _note(characters: int, left_out: str) -> str:
-    return f"[… {characters:,} characters ({len(left_out.encode()):,} bytes) left out …]"
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _encoded_size(text: str) -> int:
@@ -75,8 +79,11 @@ class Budget:
         self.remaining = size
 
     def text(self, text: str, limit: int) -> str:
-        """Take a text, shortened to `limit` or to what is left."""
-        short = shorten_middle(text, max(min(limit, self.remaining), 0))
+        """Take a text, shortened to `limit` bytes, or further to what is left."""
+        short = shorten_middle(text, limit)
+        room = max(self.remaining, 0)
+        if not self.allows(short) and _encoded_size(replace_surrogates(short)) > room:
+            short = shorten_middle(text, min(limit, room), encoded=True)
         self.spend(short)
         return short
 
@@ -128,7 +135,7 @@ class _Cleaner:
         return f"[{type(value).__name__}]"
 
     def _text(self, text: str) -> str:
-        short = replace_surrogates(shorten_middle(text, max(self.remaining, 0)))
+        short = replace_surrogates(shorten_middle(text, max(self.remaining, 0), encoded=True))
         self.remaining -= _encoded_size(short)
         return short
 

@@ -24,19 +24,21 @@ class Calm:
 
     def begin(self) -> None:
         """A load starts."""
+        if self._loads == 0:
+            self._ended = anyio.Event()
         self._loads += 1
 
     def end(self) -> None:
         """A load has been answered."""
         self._loads -= 1
         self._quiet_from = anyio.current_time() + _SILENCE
-        self._ended.set()
+        if self._loads == 0:
+            self._ended.set()
 
     async def wait(self) -> None:
         """Wait until an update disturbs nobody."""
         while True:
             if self._loads:
-                self._ended = anyio.Event()
                 await self._ended.wait()
             elif (remaining := self._quiet_from - anyio.current_time()) > 0:
                 await anyio.sleep(remaining)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from acp_history_bridge.errors import TranscriptError
+from acp_history_bridge.protocol.bounds import shorten_middle
 from acp_history_bridge.text import one_line
 from acp_history_bridge.turns import (
     Compaction,
@@ -24,6 +25,7 @@ from acp_history_bridge.turns import (
 
 __all__ = ["fold_subagent", "paragraphs"]
 
+_NOTES = 512  # for the heading and what is said of parts left out
 _MARKS = {"completed": "✓", "failed": "✗", "unfinished": "…"}
 
 
@@ -54,24 +56,30 @@ def _paragraph(part: Part) -> str:
 
 
 def fold_subagent(run: SubagentRun, limit: int) -> str:
-    """A sub-agent's prompt, texts, tool calls and conclusion in about `limit` characters, the middle left out."""
+    """A sub-agent's prompt, texts, tool calls and conclusion in about `limit` bytes, the middle left out."""
+    half = max(limit // 2 - _NOTES, _NOTES)
     head = [f"**Sub-agent {one_line(run.name) or one_line(run.id)}**"]
     tail: deque[str] = deque()
-    head_size = tail_size = dropped = dropped_size = 0
+    head_room = tail_room = half
+    dropped = 0
     try:
         for paragraph in paragraphs(run.turns()):
-            if not tail and head_size + len(paragraph) <= limit // 2:
-                head.append(paragraph)
-                head_size += len(paragraph)
+            piece = shorten_middle(paragraph, half)
+            if not tail and _size(piece) <= head_room:
+                head.append(piece)
+                head_room -= _size(piece)
                 continue
-            tail.append(paragraph)
-            tail_size += len(paragraph)
-            while len(tail) > 1 and tail_size > limit // 2:
-                dropped_size += len(tail[0])
-                tail_size -= len(tail.popleft())
+            tail.append(piece)
+            tail_room -= _size(piece)
+            while len(tail) > 1 and tail_room < 0:
+                tail_room += _size(tail.popleft())
                 dropped += 1
     except (OSError, TranscriptError):
         tail.append("[The rest of this sub-agent's transcript cannot be read.]")
     if dropped:
-        head.append(f"[… {dropped:,} messages and calls ({dropped_size:,} characters) left out …]")
+        head.append(f"[… {dropped:,} messages and calls left out …]")
     return "\n\n".join([*head, *tail])
+
+
+def _size(paragraph: str) -> int:
+    return len(paragraph.encode(errors="replace")) + 2  # the blank line after it
