@@ -59,6 +59,7 @@ class Library:
             {adapter.name: adapter.prefix for adapter in adapters},
             environment.home,
         )
+        self._store = store
         self._clock = clock
         self._epoch = 0  # grows with every refresh: what a running scan has listed may be outdated then
         self._backlog: Backlog | None = None  # of the running scan of everything
@@ -163,6 +164,10 @@ class Library:
             ProblemCount(tool, kind, number, examples[tool, kind])
             for (tool, kind), number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         )
+
+    def close(self) -> None:
+        """Close the database, on the thread that uses it; nothing may be asked afterwards."""
+        self._store.close()
 
     def _answered(self, ask: Callable[[], T], *, repeat: bool = True) -> T:
         """Ask the catalogue; if it has just lost its database, find everything again first.

@@ -1,4 +1,5 @@
-# pyright: reportPrivateUsage=false - watchdog's threads are killed and held up from inside
+# watchdog's threads are killed and held up from inside
+# pyright: reportPrivateUsage=false
 import logging
 import shutil
 import threading
