@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,15 @@ from acp_history_bridge.directories import config_file, state_directory
 from acp_history_bridge.environment import current_environment
 from acp_history_bridge.errors import ConfigurationError
 from acp_history_bridge.logs import configure
-from acp_history_bridge.settings import Settings, load_settings
+from acp_history_bridge.settings import VARIABLE_PREFIX, Settings, load_settings
 
 if TYPE_CHECKING:  # the index is loaded by the commands that need it
     from acp_history_bridge.index.library import Library
 
 __all__ = ["LOG_VARIABLE", "Context", "opened", "start_logging"]
 
-LOG_VARIABLE = "ACP_HISTORY_BRIDGE_LOG"
+LOG_VARIABLE = VARIABLE_PREFIX + "LOG"
+_CONFIG_VARIABLE = VARIABLE_PREFIX + "CONFIG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def opened(arguments: Namespace) -> Generator[Context]:
         ConfigurationError: A setting is wrong.
     """
     machine = current_environment()
-    settings, _ = load_settings(machine, arguments.config or config_file(machine.home))
+    settings = _settings(machine, arguments.config)
     if not arguments.demo:
         yield Context(machine, settings)
         return
@@ -81,3 +82,11 @@ def opened(arguments: Namespace) -> Generator[Context]:
 
     with sample_environment() as environment:
         yield Context(environment, settings, demo=True)
+
+
+def _settings(machine: Environment, named: Path | None) -> Settings:
+    """Read the settings from the file that is named, which must exist, or from the usual one, which need not."""
+    if named is not None:
+        machine = replace(machine, variables={**machine.variables, _CONFIG_VARIABLE: str(named)})
+    usual = None if _CONFIG_VARIABLE in machine.variables else config_file(machine.home)
+    return load_settings(machine, usual)[0]

@@ -58,7 +58,7 @@ def print_sessions(
         titles = {adapter.name: adapter.title for adapter in adapters}
         print_table(rows, titles, context.environment.home, datetime.now(UTC))
     if total > len(rows):
-        write_lines([f"{len(rows)} of {total} sessions; --limit 0 shows all."])
+        write_lines(["", f"{len(rows)} of {total} sessions; --limit 0 shows all."])
     return total
 
 

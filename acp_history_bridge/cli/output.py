@@ -1,6 +1,5 @@
 """Writing to the terminal and to pipes: the only module, beside the protocol, that owns standard output."""
 
-import io
 import sys
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,8 +16,9 @@ _AGES = ((365 * 86400, "year"), (30 * 86400, "month"), (7 * 86400, "week"), (864
 
 def prepare_stdout() -> None:
     """Pipes get UTF-8 whatever the locale; a terminal keeps its encoding, and what that lacks becomes `?`."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace", encoding=None if is_terminal() else "utf-8")
+    reconfigure = getattr(sys.stdout, "reconfigure", None)  # something else can stand in for standard output
+    if callable(reconfigure):
+        reconfigure(errors="replace", encoding=None if is_terminal() else "utf-8")
 
 
 def is_terminal() -> bool:

@@ -5,10 +5,12 @@ whatever comes from a transcript is sanitised first and wrapped in `Text`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
-from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +22,25 @@ from acp_history_bridge.text import terminal_safe
 __all__ = ["make_console", "print_table"]
 
 
+@dataclass(frozen=True, slots=True)
+class _Column:
+    heading: str
+    style: str = ""
+    justify: Literal["left", "right"] = "left"
+
+
+_COLUMNS = (
+    _Column("Age", "dim"),
+    _Column("Tool"),
+    _Column("Title", "bold"),
+    _Column("Directory"),
+    _Column("Messages", justify="right"),
+)
+_TITLE, _DIRECTORY = 2, 3
+_NARROWEST = 10
+_GAP = 2
+
+
 def make_console(*, stderr: bool = False) -> Console:
     """A console that takes no string for more than it is."""
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
@@ -27,19 +48,34 @@ def make_console(*, stderr: bool = False) -> Console:
 
 def print_table(rows: Sequence[Row], titles: Mapping[str, str], home: Path, now: datetime) -> None:
     """Print sessions as a table that fits the terminal; `titles` are the tools' names as people write them."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    table.add_column("Age", no_wrap=True, style="dim")
-    table.add_column("Tool", no_wrap=True)
-    table.add_column("Title", no_wrap=True, overflow="ellipsis", ratio=3, style="bold")
-    table.add_column("Directory", no_wrap=True, overflow="ellipsis", ratio=2)
-    table.add_column("Messages", no_wrap=True, justify="right")
-    for row in rows:
-        session = row.session
-        table.add_row(
-            Text(age(session.updated_at, now)),
-            Text(terminal_safe(titles.get(session.tool, session.tool))),
-            Text(terminal_safe(session.title or "(no title)")),
-            Text(home_relative(session.cwd, home) if session.cwd_known else "?"),
-            Text("" if row.messages is None else str(row.messages)),
-        )
-    make_console().print(table)
+    cells = [_cells(row, titles, home, now) for row in rows]
+    console = make_console()
+    table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+    for column, width in zip(_COLUMNS, _widths(cells, console.width), strict=True):
+        table.add_column(column.heading, width=width, no_wrap=True, justify=column.justify, style=column.style)
+    for row_cells in cells:
+        table.add_row(*map(Text, row_cells))
+    console.print(table)
+
+
+def _cells(row: Row, titles: Mapping[str, str], home: Path, now: datetime) -> tuple[str, ...]:
+    session = row.session
+    return (
+        age(session.updated_at, now),
+        terminal_safe(titles.get(session.tool, session.tool)),
+        terminal_safe(session.title or "(no title)"),
+        home_relative(session.cwd, home) if session.cwd_known else "?",
+        "" if row.messages is None else str(row.messages),
+    )
+
+
+def _widths(cells: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Give age, tool and count what they need; title and directory share the rest, the title getting most of it."""
+    needed = [
+        max(cell_len(column.heading), *(cell_len(row[place]) for row in cells)) for place, column in enumerate(_COLUMNS)
+    ]
+    gaps = _GAP * (len(_COLUMNS) - 1)
+    rest = max(width - gaps - sum(needed) + needed[_TITLE] + needed[_DIRECTORY], 2 * _NARROWEST)
+    needed[_DIRECTORY] = min(needed[_DIRECTORY], max(rest - needed[_TITLE], rest * 2 // 5))
+    needed[_TITLE] = min(needed[_TITLE], rest - needed[_DIRECTORY])
+    return needed

@@ -26,11 +26,11 @@ _EXCERPT = 8
 _WIDTH = 100
 
 _COUNTED = {
-    "user_message_chunk": "user messages",
-    "agent_message_chunk": "agent messages",
-    "agent_thought_chunk": "thoughts",
-    "tool_call": "tool calls",
-    "plan": "plans",
+    "user_message_chunk": "user message",
+    "agent_message_chunk": "agent message",
+    "agent_thought_chunk": "thought",
+    "tool_call": "tool call",
+    "plan": "plan",
 }
 _SPEAKERS = {"user_message_chunk": "user", "agent_message_chunk": "agent", "agent_thought_chunk": "thought"}
 
@@ -40,9 +40,9 @@ def run(arguments: Namespace, context: Context) -> int:
     prepare_stdout()
     write_lines([f"acp-history-bridge {__version__}", ""])
     if context.demo:
-        write_lines(["The bundled sample:"])
+        write_lines(["The bundled sample:", ""])
     if not _print_list(context):
-        write_lines(["This machine has no histories of the tools that are supported; here is the bundled sample:"])
+        write_lines(["This machine has no histories of the tools that are supported; here is the bundled sample:", ""])
         arguments.demo = True
         with opened(arguments) as sample:
             _print_list(sample)
@@ -86,7 +86,8 @@ def _summary(updates: Iterable[JsonMap]) -> str:
     """How many messages, thoughts, … a replay has; the chunks of one message count once."""
     ids = {(update.get("sessionUpdate"), _identity(update, place)) for place, update in enumerate(updates)}
     counts = Counter(kind for kind, _ in ids)
-    return ", ".join(f"{counts[kind]} {name}" for kind, name in _COUNTED.items() if counts[kind]) or "nothing to say"
+    parts = [f"{counts[kind]} {name}{'s' * (counts[kind] > 1)}" for kind, name in _COUNTED.items() if counts[kind]]
+    return ", ".join(parts) or "nothing to show"
 
 
 def _identity(update: JsonMap, place: int) -> str:
