@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 
 from acp_history_bridge.adapter import Adapter
@@ -13,7 +14,7 @@ from acp_history_bridge.cli.rows import as_json, as_line, rows_of
 from acp_history_bridge.index.library import Library
 from acp_history_bridge.sessions import SessionQuery
 
-__all__ = ["print_sessions", "run", "where_it_looked"]
+__all__ = ["print_sessions", "run"]
 
 _ROWS_ON_A_TERMINAL = 50
 
@@ -23,14 +24,21 @@ def run(arguments: Namespace, context: Context) -> int:
     prepare_stdout()
     adapters = context.adapters()
     query = make_query(arguments, adapters)
-    library = context.library(adapters)
-    scan(library)
+    with closing(context.library(adapters)) as library:
+        scan(library)
+        _print(arguments, context, adapters, library, query)
+    return 0
+
+
+def _print(
+    arguments: Namespace, context: Context, adapters: Sequence[Adapter], library: Library, query: SessionQuery
+) -> None:
     as_table = is_terminal() and not (arguments.json or arguments.jsonl)
     limit: int = arguments.limit if arguments.limit is not None else _ROWS_ON_A_TERMINAL if as_table else 0
     if as_table:
         if not print_sessions(context, adapters, library, query, limit):
-            write_lines(["No session matches."] if query != SessionQuery() else where_it_looked(context, library))
-        return 0
+            write_lines(["No session matches."] if query != SessionQuery() else _where_it_looked(context, library))
+        return
     rows = rows_of(library, sessions_of(library, query, limit))
     if arguments.json:
         write_json({"sessions": [as_json(row) for row in rows], "total": library.count(query)})
@@ -39,7 +47,6 @@ def run(arguments: Namespace, context: Context) -> int:
             write_json(as_json(row))
     else:
         write_lines(as_line(row) for row in rows)
-    return 0
 
 
 def print_sessions(
@@ -62,7 +69,7 @@ def print_sessions(
     return total
 
 
-def where_it_looked(context: Context, library: Library) -> list[str]:
+def _where_it_looked(context: Context, library: Library) -> list[str]:
     """What to tell somebody who has no histories, or not where they are looked for."""
     places = dict.fromkeys(home_relative(str(store.root), context.environment.home) for store in library.stores)
     return ["No histories found in:", *(f"  {place}" for place in places), "`bridge index --demo` shows a sample."]

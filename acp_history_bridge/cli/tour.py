@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 
 from acp_history_bridge import __version__
 from acp_history_bridge.cli.context import Context, opened
@@ -53,9 +54,9 @@ def run(arguments: Namespace, context: Context) -> int:
 
 def _print_list(context: Context) -> int:
     adapters = context.adapters()
-    library = context.library(adapters)
-    scan(library)
-    return print_sessions(context, adapters, library, SessionQuery(), _ROWS)
+    with closing(context.library(adapters)) as library:
+        scan(library)
+        return print_sessions(context, adapters, library, SessionQuery(), _ROWS)
 
 
 def _talk(arguments: Namespace) -> None:
