@@ -27,16 +27,23 @@ Message = dict[str, Any]
 
 
 class Bridge:
-    """One connection. Every line is validated as it arrives, and kept in `messages` in order."""
+    """One connection.
+
+    Attributes:
+        messages: What was taken so far, in order, each validated.
+        lines: The same as bytes.
+        times: When each of them arrived.
+    """
 
     def __init__(self, read_from: int, write_to: int) -> None:
         self.messages: list[Message] = []
         self.lines: list[bytes] = []
+        self.times: list[float] = []
         self._methods: dict[object, str] = {}
         self._write_to = write_to
         self._read_from = read_from
         self._next_id = 0
-        self._arrived: queue.Queue[bytes | None] = queue.Queue()
+        self._arrived: queue.Queue[tuple[bytes, float] | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, message: object) -> None:
@@ -95,9 +102,9 @@ class Bridge:
 
     def next(self, timeout: float = _TIMEOUT) -> Message:
         """Wait for one more message."""
-        line = self._arrived.get(timeout=timeout)
-        assert line is not None, "the agent closed the connection"
-        return self._take(line)
+        arrived = self._arrived.get(timeout=timeout)
+        assert arrived is not None, "the agent closed the connection"
+        return self._take(*arrived)
 
     def silent(self, seconds: float) -> float:
         """How long it was silent, up to `seconds`."""
@@ -108,8 +115,8 @@ class Bridge:
 
     def ended(self, timeout: float = _TIMEOUT) -> None:
         """Wait for the end of the agent's output, checking what still comes."""
-        while (line := self._arrived.get(timeout=timeout)) is not None:
-            self._take(line)
+        while (arrived := self._arrived.get(timeout=timeout)) is not None:
+            self._take(*arrived)
 
     def updates(self, session_id: str, kind: str | None = None) -> list[Message]:
         """The updates of a session so far, in order."""
@@ -121,16 +128,17 @@ class Bridge:
             and kind in (None, message["params"]["update"]["sessionUpdate"])
         ]
 
-    def _take(self, line: bytes) -> Message:
+    def _take(self, line: bytes, time_: float) -> Message:
         message = check_frame(line, self._methods)
         self.messages.append(message)
         self.lines.append(line)
+        self.times.append(time_)
         return message
 
     def _read(self) -> None:
         with open(self._read_from, "rb", closefd=False) as stream:
             for line in stream:
-                self._arrived.put(line)
+                self._arrived.put((line, time.monotonic()))
         self._arrived.put(None)
 
 
