@@ -20,7 +20,7 @@ class Listener:
         self.stores = [place if isinstance(place, Store) else Store("notes", place) for place in places]
         self.wakes = 0
         self.seen = Dirty()
-        self._woken = threading.Event()
+        self.woken = threading.Event()
         self.watcher = Watcher(self.stores, self._wake, options)
 
     def __enter__(self) -> Self:
@@ -34,15 +34,15 @@ class Listener:
 
     def _wake(self) -> None:
         self.wakes += 1
-        self._woken.set()
+        self.woken.set()
 
     def until(self, happened: Callable[[Dirty], object], seconds: float = 10) -> Dirty:
         """Take batches until what was gathered so far is enough."""
         deadline = time.monotonic() + seconds
         while not happened(self.seen):
-            woken = self._woken.wait(deadline - time.monotonic())
+            woken = self.woken.wait(deadline - time.monotonic())
             assert woken, f"only this was marked: {self.seen}"
-            self._woken.clear()
+            self.woken.clear()
             self.seen |= self.watcher.take()
         return self.seen
 
