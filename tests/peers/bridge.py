@@ -171,9 +171,7 @@ class BridgeProcess(Bridge):
 
 
 @contextlib.contextmanager
-def running(
-    command: tuple[str, ...] = MEMORY_AGENT, env: Mapping[str, str] | None = None
-) -> Generator[BridgeProcess]:
+def running(command: tuple[str, ...] = MEMORY_AGENT, env: Mapping[str, str] | None = None) -> Generator[BridgeProcess]:
     """An agent that is killed in the end if it still runs."""
     bridge = BridgeProcess(command, env)
     try:

@@ -133,10 +133,10 @@ class MemorySource:
         self._listeners.remove(send)
 
 
-def later(changed: Session, seconds: float = 60, **fields: object) -> Session:
+def later(changed: Session, seconds: float = 60) -> Session:
     """The same session after more activity."""
     record = dataclasses.replace(changed.record, updated_at=changed.updated_at + timedelta(seconds=seconds))
-    return dataclasses.replace(changed, record=record, **fields)  # type: ignore[arg-type]  # any field
+    return dataclasses.replace(changed, record=record)
 
 
 def _matches(item: Session, query: SessionQuery) -> bool:

@@ -1,7 +1,7 @@
 """The agent over made-up histories, as a program: `python -m tests.peers.memory_agent [turns] [text length]`.
 
-`made:1` is a short session, `made:long` one with the given number of turns. What the program does besides is meant to
-disturb: it prints, and has a child print, while it serves.
+`made:1` is a short session, `made:long` one with the given number of turns. With `NOISY` in the environment it prints,
+and has a child print, while it serves.
 """
 
 import logging
@@ -28,12 +28,16 @@ class _Turns:
         return (say(number, f"{number} {self._text}") for number in range(self._count))
 
 
+def _disturb() -> None:
+    print("a stray print")  # noqa: T201 - that is the point
+    os.write(1, b"a stray write\n")
+    subprocess.run(["/bin/echo", "a stray child"], check=True)
+
+
 @asynccontextmanager
 async def _source() -> AsyncGenerator[MemorySource]:
     if "NOISY" in os.environ:
-        print("a stray print")  # noqa: T201 - that is the point
-        os.write(1, b"a stray write\n")
-        subprocess.run(["/bin/echo", "a stray child"], check=True)
+        _disturb()
     source = MemorySource()
     source.add(session("made:1"), [say(0), say(1)])
     count, length = (int(argument) for argument in (*sys.argv[1:], "1000", "100")[:2])

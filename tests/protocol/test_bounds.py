@@ -54,7 +54,9 @@ calls = st.builds(
 
 
 @settings(max_examples=60, deadline=None)
-@given(part=calls | contents | st.builds(Plan, st.lists(st.builds(PlanEntry, long_texts, st.just("pending"))).map(tuple)))
+@given(
+    part=calls | contents | st.builds(Plan, st.lists(st.builds(PlanEntry, long_texts, st.just("pending"))).map(tuple))
+)
 def test_any_part_fits_frames(part: Any) -> None:  # noqa: ANN401 - any part
     """Every frame is valid, strict JSON and below 1 MiB."""
     if isinstance(part, Diff):  # is no part of its own
@@ -95,7 +97,15 @@ def test_odd_values_become_plain_json() -> None:
     deep: list[object] = []
     for _ in range(500):
         deep = [deep]
-    odd = {"int": 2**200, "nan": math.nan, "inf": -math.inf, 5: b"bytes", "none": None, "deep": deep, "tuple": (1, None)}
+    odd = {
+        "int": 2**200,
+        "nan": math.nan,
+        "inf": -math.inf,
+        5: b"bytes",
+        "none": None,
+        "deep": deep,
+        "tuple": (1, None),
+    }
     plain = plain_json(odd, 64 * 1024)
     assert plain == json.loads(orjson.dumps(plain))
     assert isinstance(plain, dict)

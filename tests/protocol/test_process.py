@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -66,7 +67,9 @@ def test_a_client_that_leaves_during_a_replay_ends_it(closed: str) -> None:
         if closed != "output":
             bridge.process.stdin.close()
         if closed != "input":
-            os.dup2(os.open(os.devnull, os.O_RDONLY), bridge.process.stdout.fileno())
+            null = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(null, bridge.process.stdout.fileno())
+            os.close(null)
         assert bridge.wait(3.0) == (0, b"")
 
 
@@ -93,8 +96,8 @@ def test_a_client_that_stops_reading_and_then_leaves_is_noticed() -> None:
 
 def resident(pid: int) -> int:
     """A process's memory in KiB."""
-    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

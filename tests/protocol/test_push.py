@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from acp_history_bridge.sessions import ChangeKind, Session
 from acp_history_bridge.settings import PushMode, Settings
 from tests.peers.bridge import Connection, connected
 from tests.peers.memory import MemorySource, later, say, session
@@ -13,7 +14,12 @@ from tests.peers.memory import MemorySource, later, say, session
 
 def change(bridge: Connection, session_id: str, **fields: object) -> None:
     """The session moves on."""
-    bridge.call(bridge.source.change, later(bridge.source.sessions[session_id], **fields))
+    tell(bridge, dataclasses.replace(later(bridge.source.sessions[session_id]), **fields))  # type: ignore[arg-type]  # any
+
+
+def tell(bridge: Connection, changed: Session, kind: ChangeKind = "changed") -> None:
+    """The source reports a change, in the agent's own event loop."""
+    bridge.call(bridge.source.change, changed, kind)
 
 
 def test_only_what_changed_is_pushed(bridge: Connection) -> None:
@@ -28,7 +34,7 @@ def test_only_what_changed_is_pushed(bridge: Connection) -> None:
     assert bridge.next()["params"]["update"]["title"] == "Another"
     change(bridge, "made:1", title=None)
     assert "title" not in bridge.next()["params"]["update"]
-    bridge.call(bridge.source.change, bridge.source.sessions["made:1"])
+    tell(bridge, bridge.source.sessions["made:1"])
     assert bridge.silent(1.3) >= 1.3
 
 
@@ -83,9 +89,9 @@ def test_the_setting_says_for_which_sessions(mode: PushMode, expected: list[str]
         bridge.request("session/list")
         bridge.load("made:opened")
         before = len(bridge.messages)
-        bridge.call(source.change, session("made:new", updated_at=datetime.now(UTC)), "added")
-        bridge.call(source.change, session("made:old"), "added")
-        bridge.call(source.change, source.sessions["made:removed"], "removed")
+        tell(bridge, session("made:new", updated_at=datetime.now(UTC)), "added")
+        tell(bridge, session("made:old"), "added")
+        tell(bridge, source.sessions["made:removed"], "removed")
         change(bridge, "made:listed")
         change(bridge, "made:opened")
         while bridge.silent(0.6) < 0.6:
@@ -97,6 +103,6 @@ def test_nothing_is_pushed_before_the_first_list(bridge: Connection) -> None:
     """A client that never asked is not told."""
     bridge.request("session/new", {"cwd": "/"})
     bridge.next()
-    bridge.call(bridge.source.change, session("made:new", updated_at=datetime.now(UTC)), "added")
+    tell(bridge, session("made:new", updated_at=datetime.now(UTC)), "added")
     change(bridge, "made:1")
     assert bridge.silent(0.5) >= 0.5

@@ -206,7 +206,9 @@ def test_sub_agents_are_folded_into_their_call() -> None:
 
     def turns(count: int) -> Iterator[Turn]:
         yield turn(Text("the task"), role="user")
-        yield from (turn(Thought("hm"), Text(f"text {number}"), call(title=f"call {number}")) for number in range(count))
+        yield from (
+            turn(Thought("hm"), Text(f"text {number}"), call(title=f"call {number}")) for number in range(count)
+        )
         yield turn(Text("the conclusion"))
 
     def folded(count: int) -> str:
@@ -216,9 +218,13 @@ def test_sub_agents_are_folded_into_their_call() -> None:
         assert second == "result"
         return first
 
-    assert folded(1) == "\n\n".join(
-        ["**Sub-agent explorer**", "**User:** the task", "text 0", "- ✓ `call 0`", "the conclusion"]
-    )
+    assert folded(1).split("\n\n") == [
+        "**Sub-agent explorer**",
+        "**User:** the task",
+        "text 0",
+        "- ✓ `call 0`",
+        "the conclusion",
+    ]
     long = folded(5000)
     assert len(long) < LIMIT * 1.1
     assert "**User:** the task" in long
@@ -283,7 +289,11 @@ def test_big_images_become_links_or_notes() -> None:
             Image("image/png", uri="https://example.org/x.png"),
         )
     )
-    assert big["content"]["text"] == inline["content"]["text"] == f"[Image image/png: {LIMIT + 2:,} bytes, too large to be sent]"
+    assert (
+        big["content"]["text"]
+        == inline["content"]["text"]
+        == f"[Image image/png: {LIMIT + 2:,} bytes, too large to be sent]"
+    )
     assert linked["content"]["name"] == "a b.png"
     assert named["content"]["uri"] == "https://example.org/x.png"
 
