@@ -1,0 +1,213 @@
+"""What a list needs to know of a JSON Lines transcript, from a single look at its lines.
+
+Nearly all lines are messages, and only those up to the first prompt are decoded; of the rest the lines that change
+metadata are. The title can stand anywhere (the tool writes it at a later start, and the session may go on after that),
+so all bytes are looked at, but once: `state` lets the next look begin where this one ended.
+
+When a rewind or a rebuild of the message list may have removed the first prompt, `unsure` is set: then only the fold
+knows.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+
+from acp_history_adapters.gemini_cli.fold import is_header
+from acp_history_adapters.gemini_cli.messages import is_command, message_type, read_agent, read_user
+from acp_history_adapters.gemini_cli.records import array_of, object_of
+from acp_history_bridge.jsonl import LINE_LIMIT, decode, read_at
+from acp_history_bridge.values import JsonMap, items, mapping, maps, string
+
+__all__ = ["Facts", "Skim"]
+
+_CHUNK = 1024 * 1024
+_TITLE_SOURCE = 4000
+_TRIVIAL = b'{"$set":{"lastUpdated":"'
+_TIMESTAMP = re.compile(rb'"timestamp":\s?"([^"\\]{1,40})"')
+_MODEL = re.compile(rb'"model":\s?"([^"\\]{1,100})"')
+
+
+@dataclass(slots=True)
+class Facts:
+    """What is known of a session; JSON values only.
+
+    Attributes:
+        prompt: The first prompt of the history as it is shown, and
+        prompt_id: its message.
+        fallback: What to be called by without a prompt: the first dropped prompt, or the first command.
+        conversation: Whether the user or the agent said or did anything, dropped or not.
+        newest: Timestamp of the last message.
+        bad_lines: How many lines are no records.
+    """
+
+    session_id: str = ""
+    project_hash: str = ""
+    created: str = ""
+    updated: str = ""
+    newest: str = ""
+    kind: str = ""
+    summary: str = ""
+    model: str = ""
+    directories: list[str] = field(default_factory=list[str])
+    prompt: str = ""
+    prompt_id: str = ""
+    fallback: str = ""
+    conversation: bool = False
+    bad_lines: int = 0
+
+    @classmethod
+    def restored(cls, state: Mapping[str, object]) -> "Facts":
+        """What `state` of an earlier look holds; a value of the wrong type counts as missing."""
+        facts = cls()
+        for item in fields(cls):
+            value = state.get(item.name)
+            if type(value) is type(getattr(facts, item.name)):
+                setattr(facts, item.name, value)
+        return facts
+
+    def state(self) -> dict[str, object]:
+        """The values to be restored later."""
+        return asdict(self)
+
+    def metadata(self, record: JsonMap) -> None:
+        """Merge what a header, a `$set` or a document says; the last one wins, but for the time of creation."""
+        self.session_id = string(record.get("sessionId")) or self.session_id
+        self.project_hash = string(record.get("projectHash")) or self.project_hash
+        self.created = self.created or string(record.get("startTime"))
+        self.updated = string(record.get("lastUpdated")) or self.updated
+        self.kind = string(record.get("kind")) or self.kind
+        self.summary = string(record.get("summary"))[:_TITLE_SOURCE] or self.summary
+        if isinstance(record.get("directories"), list):
+            self.directories = [name for name in items(record["directories"]) if isinstance(name, str)]
+
+    def message(self, key: str, message: JsonMap) -> None:
+        """Take in a message, in order; only until there is a prompt."""
+        match message_type(message):
+            case "user":
+                self._user(key, message)
+            case "gemini":
+                agent = read_agent(message)
+                self.conversation |= bool(agent.parts or agent.calls or message.get("toolCalls"))
+            case _:
+                pass
+
+    def _user(self, key: str, message: JsonMap) -> None:
+        user = read_user(message, None)
+        self.conversation |= bool(user.parts)
+        text = user.text.strip()[:_TITLE_SOURCE]
+        if not text or self.prompt:
+            return
+        if is_command(text):
+            self.fallback = self.fallback or text
+        else:
+            self.prompt, self.prompt_id = text, key
+
+
+class Skim:
+    """Takes in lines; `facts` says what they tell."""
+
+    def __init__(self, state: Mapping[str, object] | None = None) -> None:
+        self.facts = Facts.restored(state or {})
+        self.unsure = False
+        self._message = b""  # the last message line, and
+        self._answer = b""  # the last one of the agent
+        self._trivial = b""  # the last line that only moves `lastUpdated`
+
+    def read(self, descriptor: int, start: int) -> int:
+        """Take in all whole lines from `start` on; the offset behind them."""
+        offset = start
+        for end, lines in _batches(descriptor, start):
+            for line in lines:
+                self._take(line)
+            offset = end
+        self._settle()
+        return offset
+
+    def read_rest(self, descriptor: int, offset: int) -> None:
+        """Take in a last line that only lacks its newline."""
+        rest = read_at(descriptor, offset, LINE_LIMIT + 1)
+        if 0 < len(rest) <= LINE_LIMIT and rest.rstrip().endswith(b"}") and b"\n" not in rest:
+            self._take(rest)
+            self._settle()
+
+    def _take(self, line: bytes) -> None:
+        if line.startswith(b'{"id":"'):
+            self._message = line
+            if b'"type":"gemini"' in line[:200]:
+                self._answer = line
+            if not self.facts.prompt:
+                self._decode(line)
+        elif line.startswith(_TRIVIAL) and len(line) < 80 and line.endswith(b'"}}'):
+            self._trivial = line
+        elif line and not line.isspace():
+            self._decode(line)
+
+    def _decode(self, line: bytes) -> None:
+        try:
+            record = object_of(decode(line))
+        except ValueError:
+            record = None
+        if record is not None:
+            self._record(record, line)
+        else:
+            self.facts.bad_lines += 1
+
+    def _record(self, record: JsonMap, line: bytes) -> None:
+        if isinstance(record.get("$rewindTo"), str):
+            self.unsure = True
+        elif isinstance(key := record.get("id"), str):
+            self._message = line
+            self.facts.message(key, record)
+        elif isinstance(record.get("$set"), dict):
+            self._settle_time()
+            self.facts.metadata(mapping(record["$set"]))
+            self._messages(record, line)
+        elif is_header(record):
+            self._settle_time()
+            self.facts.metadata(record)
+            self._messages(record, line)
+        else:
+            self.facts.bad_lines += 1
+
+    def _messages(self, record: JsonMap, line: bytes) -> None:
+        messages = array_of(record)
+        if messages is None:
+            return
+        if not self.facts.prompt:
+            for message in maps(messages):
+                self.facts.message(string(message.get("id")), message)
+        elif "$set" in record:
+            self.unsure |= self.facts.prompt_id.encode(errors="replace") not in line
+
+    def _settle_time(self) -> None:
+        if self._trivial:
+            time = self._trivial[len(_TRIVIAL) : -3]
+            self.facts.updated = time.decode("utf-8", errors="replace") or self.facts.updated
+            self._trivial = b""
+
+    def _settle(self) -> None:
+        """Read what only matters of the last line of its sort."""
+        self._settle_time()
+        if found := _TIMESTAMP.search(self._message):
+            self.facts.newest = found[1].decode("utf-8", errors="replace")
+        if found := _MODEL.search(self._answer):
+            self.facts.model = found[1].decode("utf-8", errors="replace")
+        self._message = self._answer = b""
+
+
+def _batches(descriptor: int, position: int) -> Iterator[tuple[int, list[bytes]]]:
+    """Whole lines, many at a time, with the offset behind them; one over the limit is left out."""
+    rest = b""
+    oversized = False
+    while chunk := read_at(descriptor, position, _CHUNK):
+        position += len(chunk)
+        lines = (rest + chunk).split(b"\n")
+        rest = lines.pop()
+        if oversized and lines:
+            del lines[0]
+            oversized = False
+        yield position - len(rest), lines
+        if len(rest) > LINE_LIMIT:
+            oversized = True
+        if oversized:
+            rest = b""
