@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema_rs
 
@@ -28,18 +28,19 @@ def _definitions() -> dict[str, Any]:
     }
 
 
-def _pointing_to_strict(node: Any, *, inside: bool = False) -> Any:  # noqa: ANN401 - a JSON schema
+def _pointing_to_strict(node: object, *, inside: bool = False) -> Any:  # noqa: ANN401 - a JSON schema
     """Send references below properties, items and additionalProperties to the closed twin of their target."""
     if isinstance(node, list):
-        return [_pointing_to_strict(item, inside=inside) for item in node]
+        return [_pointing_to_strict(item, inside=inside) for item in cast("list[object]", node)]
     if not isinstance(node, dict):
         return node
-    rewritten: dict[str, Any] = {}
-    for key, value in node.items():
+    rewritten: dict[str, object] = {}
+    for key, value in cast("dict[str, object]", node).items():
         if key == "$ref" and inside:
             rewritten[key] = f"{value}__strict"
         elif key == "properties":
-            rewritten[key] = {name: _pointing_to_strict(item, inside=True) for name, item in value.items()}
+            properties = cast("dict[str, object]", value).items()
+            rewritten[key] = {name: _pointing_to_strict(item, inside=True) for name, item in properties}
         else:
             rewritten[key] = _pointing_to_strict(value, inside=inside or key in ("items", "additionalProperties"))
     return rewritten
@@ -68,8 +69,8 @@ def check_frame(line: bytes, methods_by_id: Mapping[object, str]) -> dict[str, A
     """
     assert line.endswith(b"\n")
     assert len(line) < _FRAME_LIMIT, f"a frame of {len(line)} bytes"
-    message = json.loads(line.decode("utf-8"))
-    assert isinstance(message, dict)
+    message: dict[str, Any] = json.loads(line.decode("utf-8"))
+    assert type(message) is dict
     assert message["jsonrpc"] == "2.0"
     _check_values(message)
     _check_envelope(message, methods_by_id)
@@ -88,19 +89,22 @@ def _check_envelope(message: dict[str, Any], methods_by_id: Mapping[object, str]
         _validator(_methods()[methods_by_id[message["id"]]]["result"]).validate(message["result"])
 
 
-def _check_values(value: Any, key: str = "") -> None:  # noqa: ANN401 - JSON
+def _check_values(value: object, key: str = "") -> None:
     """No nulls in objects, well-formed text, absolute paths, RFC 3339 times."""
     if isinstance(value, dict):
-        for name, item in value.items():
+        for name, item in cast("dict[str, object]", value).items():
             assert item is not None or name == "id", f"{name} is null"
-            if key not in _RAW:
-                _check_values(item, name)
+            _check_values(item, "" if key in _RAW else name)
     elif isinstance(value, list):
-        for item in value:
+        for item in cast("list[object]", value):
             _check_values(item, key)
     elif isinstance(value, str):
-        assert not any("\ud800" <= character <= "\udfff" for character in value)
-        if key in ("cwd", "path"):
-            assert value.startswith("/")
-        if key == "updatedAt":
-            assert datetime.fromisoformat(value).tzinfo is not None
+        _check_text(value, key)
+
+
+def _check_text(value: str, key: str) -> None:
+    assert not any("\ud800" <= character <= "\udfff" for character in value)
+    if key in ("cwd", "path"):
+        assert value.startswith("/")
+    if key == "updatedAt":
+        assert datetime.fromisoformat(value).tzinfo is not None

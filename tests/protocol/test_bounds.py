@@ -2,6 +2,7 @@
 
 import json
 import math
+import operator
 from typing import Any
 
 import orjson
@@ -30,7 +31,12 @@ from tests.peers.schema import check_frame
 LARGEST = ToolOptions(cwd="/" + "\x01" * 4000, terminal=True, output_limit=10**9, image_limit=900 * 1024)
 
 characters = st.sampled_from(["x", "\x00", '"', "\u0301", "é", "😀", "\ud800", "\n"])
-long_texts = st.builds(lambda unit, count: unit * count, characters, st.sampled_from([0, 1, 5000, 200_000, 1_500_000]))
+counts = st.sampled_from([0, 1, 5000, 200_000, 1_500_000])
+long_texts: st.SearchStrategy[str] = st.builds(operator.mul, characters, counts)
+absolute_paths = st.builds(operator.add, st.just("/"), long_texts)
+odd_values: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.integers() | st.floats() | long_texts, lambda inner: st.lists(inner, max_size=3)
+)
 contents = st.one_of(
     st.builds(Text, long_texts),
     st.builds(Diff, path=long_texts, new_text=long_texts, old_text=st.none() | long_texts),
@@ -45,10 +51,10 @@ calls = st.builds(
     title=long_texts,
     kind=st.just("other"),
     status=st.just("completed"),
-    input=st.recursive(st.none() | st.integers() | st.floats() | long_texts, lambda inner: st.lists(inner, max_size=3)),
+    input=odd_values,
     output=st.dictionaries(long_texts, long_texts, max_size=3),
     content=st.lists(contents, max_size=4).map(tuple),
-    locations=st.lists(st.builds(Location, path=long_texts.map(lambda text: "/" + text)), max_size=3).map(tuple),
+    locations=st.lists(st.builds(Location, path=absolute_paths), max_size=3).map(tuple),
     shell=st.none() | st.builds(ShellResult, output=long_texts, exit_code=st.none() | st.integers(0, 255)),
 )
 
@@ -70,7 +76,7 @@ def test_thousands_of_parts_fit_a_frame() -> None:
     """Many small contents are as bounded as a few big ones."""
     content = tuple(ResourceLink("file:///" + "x" * 5000, "n") for _ in range(5000))
     locations = tuple(Location("/" + "y" * 4000) for _ in range(5000))
-    call = ToolCall("t", "n", "t", "other", "completed", [[]] * 100_000, {"k": "v"}, content, locations)
+    call = ToolCall("t", "n", "t", "other", "completed", [0] * 100_000, {"k": "v"}, content, locations)
     [update] = Replay(ReplayOptions(LARGEST), live=False).updates(Turn("m", "agent", (call,)))
     message = check_frame(wire.update("made:1", update), {})
     assert "more parts left out" in str(message["params"]["update"]["content"][-1])

@@ -1,6 +1,7 @@
 """Turns as updates."""
 
 import base64
+import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -51,7 +52,7 @@ def turn(*parts: Part, role: Role = "agent", id_: str = "m1") -> Turn:
 
 def call(**fields: Any) -> ToolCall:  # noqa: ANN401 - any field of a call
     """A finished call."""
-    return ToolCall(**{"id": "t1", "name": "Tool", "title": "Do", "kind": "other", "status": "completed"} | fields)
+    return dataclasses.replace(ToolCall("t1", "Tool", "Do", "other", "completed"), **fields)
 
 
 def texts(update: dict[str, Any]) -> list[str]:
