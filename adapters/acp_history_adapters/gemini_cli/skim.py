@@ -10,18 +10,19 @@ knows.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 
 from acp_history_adapters.gemini_cli.fold import is_header
 from acp_history_adapters.gemini_cli.messages import is_command, message_type, read_agent, read_user
 from acp_history_adapters.gemini_cli.records import array_of, object_of
-from acp_history_bridge.jsonl import LINE_LIMIT, decode, read_at
+from acp_history_bridge.jsonl import CHUNK, LINE_LIMIT, decode, read_at
 from acp_history_bridge.values import JsonMap, items, mapping, maps, string
 
 __all__ = ["Facts", "Skim"]
 
-_CHUNK = 1024 * 1024
 _TITLE_SOURCE = 4000
+_MESSAGE = b'{"id":"'
+_ANSWER = b'"type":"gemini"'
 _TRIVIAL = b'{"$set":{"lastUpdated":"'
 _TIMESTAMP = re.compile(rb'"timestamp":\s?"([^"\\]{1,40})"')
 _MODEL = re.compile(rb'"model":\s?"([^"\\]{1,100})"')
@@ -67,7 +68,7 @@ class Facts:
 
     def state(self) -> dict[str, object]:
         """The values to be restored later."""
-        return asdict(self)
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def metadata(self, record: JsonMap) -> None:
         """Merge what a header, a `$set` or a document says; the last one wins, but for the time of creation."""
@@ -117,8 +118,7 @@ class Skim:
         """Take in all whole lines from `start` on; the offset behind them."""
         offset = start
         for end, lines in _batches(descriptor, start):
-            for line in lines:
-                self._take(line)
+            self._take_all(lines)
             offset = end
         self._settle()
         return offset
@@ -130,11 +130,30 @@ class Skim:
             self._take(rest)
             self._settle()
 
+    def _take_all(self, lines: list[bytes]) -> None:
+        number = 0
+        while number < len(lines) and not self.facts.prompt:
+            self._take(lines[number])
+            number += 1
+        rest = lines[number:]
+        for line in [line for line in rest if not line.startswith(_MESSAGE)]:
+            self._take(line)
+        self._keep_last(rest)
+
+    def _keep_last(self, lines: list[bytes]) -> None:
+        """Keep the last message, and the last one of the agent."""
+        found = False
+        for line in reversed(lines):
+            if line.startswith(_MESSAGE):
+                self._message = self._message if found else line
+                found = True
+                if _ANSWER in line[:200]:
+                    self._answer = line
+                    return
+
     def _take(self, line: bytes) -> None:
-        if line.startswith(b'{"id":"'):
-            self._message = line
-            if b'"type":"gemini"' in line[:200]:
-                self._answer = line
+        if line.startswith(_MESSAGE):
+            self._keep_last([line])
             if not self.facts.prompt:
                 self._decode(line)
         elif line.startswith(_TRIVIAL) and len(line) < 80 and line.endswith(b'"}}'):
@@ -199,7 +218,7 @@ def _batches(descriptor: int, position: int) -> Iterator[tuple[int, list[bytes]]
     """Whole lines, many at a time, with the offset behind them; one over the limit is left out."""
     rest = b""
     oversized = False
-    while chunk := read_at(descriptor, position, _CHUNK):
+    while chunk := read_at(descriptor, position, CHUNK):
         position += len(chunk)
         lines = (rest + chunk).split(b"\n")
         rest = lines.pop()

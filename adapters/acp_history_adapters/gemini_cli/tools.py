@@ -159,12 +159,12 @@ class _Output:
         self.full = ""
         if cut := _CUT.match(self.told):
             spilled = surroundings.spilled(posixpath.basename(cut["path"].strip().replace("\\", "/")))
-            self.full = "" if spilled else self.shown
+            self.full = self.shown if not spilled and len(self.shown) > len(self.told) else ""
             self.told = unwrap(spilled or self.told)
 
     def content(self) -> tuple[ToolContent, ...]:
         """The readable result."""
-        text = max(self.full, self.told, key=len) or self.shown
+        text = self.full or self.told or self.shown
         return ((Text(text),) if text.strip() else ()) + tuple(self._media)
 
 
