@@ -92,6 +92,10 @@ class Catalogue:
         """What the units' adapters complained about."""
         return self._read(lambda tables: tables.problems())
 
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
     def _filter(self, wanted: SessionQuery) -> query.Filter:
         return query.Filter(wanted, self._surroundings)
 

@@ -169,6 +169,10 @@ class Library:
         """Close the database, on the thread that uses it; nothing may be asked afterwards."""
         self._store.close()
 
+    def close(self) -> None:
+        """Close the database. Idempotent."""
+        self._catalogue.close()
+
     def _answered(self, ask: Callable[[], T], *, repeat: bool = True) -> T:
         """Ask the catalogue; if it has just lost its database, find everything again first.
 
@@ -192,9 +196,11 @@ class Library:
 
     def _pass(self, stores: Sequence[Store], backlog: Backlog) -> Iterator[ScanStep]:
         epoch = self._epoch
-        for store in stores:
-            yield backlog.step(self._with_unreported(self._compare(store, backlog)))
-        backlog.start()
+        for number, store in enumerate(stores, 1):
+            changes = self._compare(store, backlog)
+            if number == len(stores):
+                backlog.start()
+            yield backlog.step(self._with_unreported(changes))
         while backlog:
             yield backlog.step(self._with_unreported(self._look_at_some(backlog, epoch)))
 

@@ -126,7 +126,7 @@ def _sessions(
 
 def _make_cursor(session: Session, wanted: Filter) -> str:
     payload = f"{sort_key(session.updated_at)} {session.id}".encode()
-    return base64.urlsafe_b64encode(_mac(payload, wanted) + payload).rstrip(b"=").decode("ascii")
+    return _text(_mac(payload, wanted) + payload)
 
 
 def _read_cursor(cursor: str, wanted: Filter) -> tuple[int, str]:
@@ -137,10 +137,14 @@ def _read_cursor(cursor: str, wanted: Filter) -> tuple[int, str]:
     except binascii.Error as error:
         raise CursorError("this cursor was not made here") from error
     mac, payload = data[:_MAC_SIZE], data[_MAC_SIZE:]
-    if not secrets.compare_digest(mac, _mac(payload, wanted)):
+    if not secrets.compare_digest(mac, _mac(payload, wanted)) or _text(data) != cursor:
         raise CursorError("this cursor was made for another query, or before a restart")
     position, _, session_id = payload.decode().partition(" ")
     return int(position), session_id
+
+
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
 def _mac(payload: bytes, wanted: Filter) -> bytes:

@@ -52,9 +52,9 @@ def note(session: str, text: str = "Hello", *, minute: float = 0, role: str = "u
     return json.dumps({"id": session, "role": role, "text": text, "time": time, **record_fields}) + "\n"
 
 
-def notes_at(home: Path, name: str, *lines: str, minute: float | None = None) -> Path:
+def notes_at(home: Path, name: str, *lines: str, minute: float | None = None, folder: str = ".notes") -> Path:
     """Write `<home>/.notes/<name>`, whose time is `minute` minutes after `START`, or now."""
-    path = home / ".notes" / name
+    path = home / folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
     if minute is not None:
@@ -170,6 +170,10 @@ class _Fold:
             return
         record = self._records.get(native_id) or SessionRecord(native_id, self._mtime)
         changed: dict[str, Any] = {name: value for name, value in line.items() if name in _RECORD_FIELDS}
+        if "additional_directories" in changed:
+            changed["additional_directories"] = tuple(changed["additional_directories"])
+        if "created_at" in changed:
+            changed["created_at"] = parse_time(changed["created_at"])
         if time := parse_time(line.get("time")):
             self._latest[native_id] = max(time, self._latest.get(native_id, time))
         if record.title is None and line.get("role") == "user":
