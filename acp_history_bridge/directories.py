@@ -1,7 +1,6 @@
 """Where the bridge keeps its own files: configuration, state (logs); never below a store of another tool.
 
-platformdirs knows each system's habits; a relative value in an XDG variable counts as unset, as its specification
-demands.
+platformdirs knows each system's habits and takes no relative XDG variable, but it believes a relative `HOME`.
 """
 
 from pathlib import Path
