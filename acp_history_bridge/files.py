@@ -68,7 +68,7 @@ def list_directory(path: Path, problems: list[Problem]) -> list[os.DirEntry[str]
 def stat_regular(path: Path | os.DirEntry[str]) -> os.stat_result | None:
     """Stat without following a link; None unless it is a regular file right now."""
     try:
-        result = path.stat(follow_symlinks=False) if isinstance(path, os.DirEntry) else path.lstat()
+        result = path.stat(follow_symlinks=False)
     except (OSError, ValueError):
         return None
     return result if stat.S_ISREG(result.st_mode) else None
