@@ -3,29 +3,32 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-all lint types format clean
+.PHONY: run test lint types format clean
 
-$(VENV)/.made: 
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=…")'
-	$(PYTHON) -m venv $(VENV)
-	touch $@
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=…")'
+	@echo "Making a virtual environment in $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
 
 $(VENV)/.run: $(VENV)/.made pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
-	touch $@
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
-	touch $@ $(VENV)/.run
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.run
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $@ $(VENV)/.test $(VENV)/.run
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.test $(VENV)/.run
 
-run: $(VENV)/.run ## list the histories of this machine (or the bundled sample) and replay one over stdio
-	$(BIN)/python -m acp_history_bridge try
+# List the histories of this machine (or the bundled sample), and replay one over stdio.
+run: $(VENV)/.run
+	@$(BIN)/python -m acp_history_bridge try
 
-test: $(VENV)/.test ## the default suite
+# The default suite.
+test: $(VENV)/.test
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.dev

@@ -1,6 +1,7 @@
 """Where the bridge keeps its own files: configuration, state (logs); never below a store of another tool.
 
-platformdirs knows each system's habits and takes no relative XDG variable, but it believes a relative `HOME`.
+platformdirs knows each system's habits. Older versions of it (4.5) believe a relative `HOME` or XDG variable, which would
+put files wherever an editor was started; such an answer is replaced by the usual place.
 """
 
 from pathlib import Path

@@ -101,11 +101,14 @@ def test_records_go_to_stderr_when_asked(tmp_path: Path, capsys: pytest.CaptureF
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("variable", ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"])
-def test_a_relative_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    """Else a log would be written wherever an editor was started."""
-    monkeypatch.setenv("HOME", "/home/ada")
-    monkeypatch.setenv(variable, "relative/path")
+def test_a_relative_directory_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older versions of platformdirs hand out whatever a variable says."""
+
+    def relative(_name: str, *, appauthor: bool) -> Path:
+        return Path("relative") if not appauthor else Path("/")
+
+    monkeypatch.setattr("platformdirs.user_state_path", relative)
+    monkeypatch.setattr("platformdirs.user_config_path", relative)
 
     assert state_directory(Path("/home/ada")) == Path("/home/ada/.local/state/acp-history-bridge")
     assert config_file(Path("/home/ada")) == Path("/home/ada/.config/acp-history-bridge/config.toml")
