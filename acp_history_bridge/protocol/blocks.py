@@ -3,6 +3,7 @@
 Nothing a transcript names is opened or fetched. What is too big for a frame is named with its type and size instead.
 """
 
+import re
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
@@ -16,6 +17,7 @@ __all__ = ["image_block", "link_block", "resource_blocks"]
 
 _URI_LIMIT = 8 * 1024
 _MIME_LIMIT = 100
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 _UNKNOWN_TYPE = "application/octet-stream"
 
 
@@ -23,12 +25,14 @@ def image_block(image: Image, limit: int) -> Json:
     """An image; above `limit` bytes of base64 a link to it, or a note when it has no address."""
     mime_type = _mime(image.mime_type)
     uri = image.uri if image.uri and len(image.uri) <= _URI_LIMIT else None
-    if image.data and len(image.data) <= limit and image.data.isascii():
+    if image.data and _sendable(image.data, limit):
         return wire.image(image.data, mime_type, uri)
     size = len(image.data) * 3 // 4
     if uri is not None and not uri.startswith("data:"):
         return wire.resource_link(uri, _name(uri), mime_type, size or None)
-    reason = f"{size:,} bytes, too large to be sent" if size else "not stored in the transcript"
+    reason = "not stored in the transcript"
+    if size:
+        reason = f"{size:,} bytes, too large to be sent" if len(image.data) > limit else "damaged"
     return wire.text(f"[Image {mime_type}: {reason}]")
 
 
@@ -39,7 +43,7 @@ def resource_blocks(resource: Resource, limit: int) -> Iterator[Json]:
     if resource.text is not None:
         for piece in pieces(resource.text):
             yield wire.resource(uri, mime_type, text_=piece)
-    elif resource.blob is not None and len(resource.blob) <= limit and resource.blob.isascii():
+    elif resource.blob is not None and _sendable(resource.blob, limit):
         yield wire.resource(uri, mime_type, blob=resource.blob)
     else:
         size = None if resource.blob is None else len(resource.blob) * 3 // 4
@@ -53,6 +57,11 @@ def link_block(link: ResourceLink) -> Json:
         return wire.text(f"[Attachment {name}: its address has {len(link.uri):,} characters and is left out]")
     size = link.size if link.size is not None and 0 <= link.size < 2**63 else None
     return wire.resource_link(link.uri, name, None if link.mime_type is None else _mime(link.mime_type), size)
+
+
+def _sendable(data: str, limit: int) -> bool:
+    # What is no base64 could take six times its length in JSON, and no client could show it.
+    return len(data) <= limit and _BASE64.fullmatch(data) is not None
 
 
 def _mime(mime_type: str) -> str:

@@ -16,6 +16,8 @@ from typing import cast
 
 import orjson
 
+from acp_history_bridge.protocol import wire
+from acp_history_bridge.protocol.wire import Json
 from acp_history_bridge.text import joins, replace_surrogates
 
 __all__ = ["PIECE_LIMIT", "Budget", "bounded_id", "pieces", "plain_json", "shorten_middle"]
@@ -92,6 +94,14 @@ class Budget:
         self.remaining -= (
             len(text) if text.isascii() and text.isprintable() else _encoded_size(replace_surrogates(text))
         )
+
+    def block(self, block: Json) -> bool:
+        """Take a content block if it fits as it is."""
+        size = len(wire.encode(block))
+        if size > self.remaining:
+            return False
+        self.remaining -= size
+        return True
 
     def allows(self, text: str) -> bool:
         """Whether a short text or ASCII data fits as it is."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from acp_history_bridge.protocol import wire
 from acp_history_bridge.protocol.blocks import image_block, link_block, resource_blocks
-from acp_history_bridge.protocol.bounds import Budget, bounded_id
+from acp_history_bridge.protocol.bounds import Budget, bounded_id, shorten_middle
 from acp_history_bridge.protocol.digest import fold_subagent
 from acp_history_bridge.protocol.wire import Json
 from acp_history_bridge.text import one_line
@@ -41,6 +41,7 @@ _PATH_LIMIT = 4096
 _PART_OVERHEAD = 256
 _LOCATIONS_LIMIT = 200
 _LINE_LIMIT = 2**32
+_TOO_LARGE = "[An attachment was left out: there is too much in this call.]"
 _NO_OUTCOME = "[No outcome was recorded for this call.]"
 _ABSOLUTE = re.compile(r"^(?:/|[A-Za-z]:[\\/]|\\\\)")
 _BACKTICKS = re.compile("`+")
@@ -149,23 +150,21 @@ def _content(item: ToolContent, options: ToolOptions, budget: Budget) -> Iterato
         budget.spend(path)
         old = None if item.old_text is None else budget.text(item.old_text, limit)
         yield wire.diff(path, budget.text(item.new_text, limit), old)
-    elif isinstance(item, Image):
-        block = image_block(item, min(options.image_limit, budget.remaining))
-        budget.spend(item.data if block["type"] == "image" else "")
-        yield wire.content(block)
-    elif isinstance(item, ResourceLink):
-        budget.spend(item.uri)
-        yield wire.content(link_block(item))
     else:
-        yield from _resource(item, options, budget)
+        for block in _blocks(item, options):
+            yield wire.content(block if budget.block(block) else wire.text(_TOO_LARGE))
 
 
-def _resource(item: Resource, options: ToolOptions, budget: Budget) -> Iterator[Json]:
-    if item.text is not None:
-        item = Resource(item.uri, budget.text(item.text, options.output_limit), None, item.mime_type)
-    for block in resource_blocks(item, min(options.image_limit, budget.remaining)):
-        budget.spend(item.blob or "" if block["type"] == "resource" else "")
-        yield wire.content(block)
+def _blocks(item: Image | ResourceLink | Resource, options: ToolOptions) -> Iterator[Json]:
+    if isinstance(item, Image):
+        yield image_block(item, options.image_limit)
+    elif isinstance(item, ResourceLink):
+        yield link_block(item)
+    elif item.text is None:
+        yield from resource_blocks(item, options.image_limit)
+    else:
+        text = shorten_middle(item.text, options.output_limit)
+        yield from resource_blocks(Resource(item.uri, text, None, item.mime_type), options.image_limit)
 
 
 def _absolute(path: str, cwd: str) -> str:

@@ -6,7 +6,8 @@ import operator
 from typing import Any
 
 import orjson
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acp_history_bridge.protocol import wire
@@ -59,7 +60,9 @@ calls = st.builds(
 )
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @settings(max_examples=60, deadline=None)
+@example(part=Image("image/png", "\0" * 200_000))
 @given(
     part=calls | contents | st.builds(Plan, st.lists(st.builds(PlanEntry, long_texts, st.just("pending"))).map(tuple))
 )
