@@ -197,8 +197,8 @@ class Reader:
             yield from handler(event, stamp)
         elif (item := item_of_event(event)) is not None:
             if not stamp.paginated:
-                self._open.pop(string(item.get("id")), None)
-                yield from self._tool(item, stamp)
+                waiting = self._open.pop(string(item.get("id")), None)
+                yield from self._tool(item, stamp, waiting)
         elif kind not in _SILENT_EVENTS:
             self._unknown("event", kind)
 
@@ -283,10 +283,12 @@ class Reader:
         elif kind not in _SILENT_ITEMS:
             self._unknown("item", kind)
 
-    def _tool(self, item: JsonMap, stamp: _Stamp) -> Iterator[Turn]:
-        call = tool_of_item(item, self._cwd)
-        runs = self._subagents(spawned_agents(item))
-        yield self._turn(stamp, "agent", (replace(call, id=self._unique(call.id, stamp), subagents=runs),), stamp.key)
+    def _tool(self, item: JsonMap, stamp: _Stamp, waiting: _Open | None = None) -> Iterator[Turn]:
+        call = replace(tool_of_item(item, self._cwd), subagents=self._subagents(spawned_agents(item)))
+        if waiting is not None:
+            yield self._called(waiting, replace(call, id=waiting.call.id))
+        else:
+            yield self._turn(stamp, "agent", (replace(call, id=self._unique(call.id, stamp)),), stamp.key)
 
     def _subagents(self, agents: Sequence[Spawned]) -> tuple[SubagentRun, ...]:
         return tuple(run for agent in agents if (run := self._runs(agent)) is not None)
