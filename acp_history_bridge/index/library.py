@@ -59,7 +59,6 @@ class Library:
             {adapter.name: adapter.prefix for adapter in adapters},
             environment.home,
         )
-        self._store = store
         self._clock = clock
         self._epoch = 0  # grows with every refresh: what a running scan has listed may be outdated then
         self._backlog: Backlog | None = None  # of the running scan of everything
@@ -166,11 +165,7 @@ class Library:
         )
 
     def close(self) -> None:
-        """Close the database, on the thread that uses it; nothing may be asked afterwards."""
-        self._store.close()
-
-    def close(self) -> None:
-        """Close the database. Idempotent."""
+        """Close the database; nothing may be asked afterwards. Idempotent."""
         self._catalogue.close()
 
     def _answered(self, ask: Callable[[], T], *, repeat: bool = True) -> T:

@@ -36,13 +36,13 @@ def open_library(home: Path, adapter: FakeAdapter) -> Iterator[OpenLibrary]:
     opened: list[Library] = []
 
     def open_one(
-        path: Path | None = None,
+        database: Path | IndexStore | None = None,
         adapters: Sequence[Adapter] = (),
         clock: Callable[[], int] = lambda: LATER,
         **variables: str,
     ) -> Library:
-        environment = Environment(home, variables)
-        library = Library(adapters or [adapter], environment, IndexStore.open(path), clock=clock)
+        store = database if isinstance(database, IndexStore) else IndexStore.open(database)
+        library = Library(adapters or [adapter], Environment(home, variables), store, clock=clock)
         opened.append(library)
         return library
 

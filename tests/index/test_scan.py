@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ import pytest
 from acp_history_bridge.adapter import Inspection, Known, SessionRecord, Unit
 from acp_history_bridge.errors import TranscriptError
 from acp_history_bridge.index.library import Library
+from acp_history_bridge.index.store import IndexStore
 from acp_history_bridge.sessions import SessionQuery
 from tests.builders.fake_adapter import START, FakeAdapter, note, notes_at, texts
 from tests.index.conftest import LONG_AGO, OpenLibrary, listed, scan, summary
@@ -40,7 +41,10 @@ def test_a_scan_finds_sessions_in_one_file_and_in_many(home: Path, open_library:
 
 def test_the_newest_files_are_looked_at_first(home: Path, adapter: FakeAdapter, open_library: OpenLibrary) -> None:
     """Whatever their names, files are inspected in the order of their times, newest first."""
-    paths = [notes_at(home, f"a/{name}.jsonl", note(name), minute=minute) for name, minute in zip("abc", (5, 9, 7))]
+    paths = [
+        notes_at(home, f"a/{name}.jsonl", note(name), minute=minute)
+        for name, minute in zip("abc", (5, 9, 7), strict=True)
+    ]
     scan(open_library())
     assert adapter.inspected == [paths[1], paths[2], paths[0]]
 
@@ -375,7 +379,7 @@ class _Work:
 
 
 @contextmanager
-def _measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Work]:
+def _measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[_Work]:
     """Count the files opened below a directory, and the bytes read from anywhere."""
     work = _Work()
     real_open, real_read = os.open, os.read
@@ -409,23 +413,29 @@ def test_an_unchanged_start_reads_nothing(
     assert work == _Work()
 
 
+def _traced(store: IndexStore) -> list[str]:
+    """A list that gets every statement from now on."""
+    statements: list[str] = []
+    store.read(lambda connection: connection.set_trace_callback(statements.append))
+    return statements
+
+
 def test_a_change_costs_the_same_in_a_big_archive(
     home: Path, open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files opened, bytes read and statements run for one changed file do not depend on the number of sessions."""
     costs: list[tuple[_Work, int]] = []
-    library = open_library()
+    store = IndexStore.open(None)
+    library = open_library(store)
     for start, end in ((0, 100), (100, 2000)):
         for number in range(start, end):
             notes_at(home, f"a/{number}.jsonl", note(str(number), minute=number), minute=number)
         path = notes_at(home, "a/changing.jsonl", note("changing", PADDING), minute=0)
         scan(library)
-        statements: list[str] = []
-        library._catalogue._database._connection.set_trace_callback(statements.append)
+        statements = _traced(store)
         with _measured(home, monkeypatch) as work:
             os.utime(_append(path, note("changing", "More")), ns=(LONG_AGO, LONG_AGO + 10**12))
             assert summary(library.refresh([path])) == [("changed", "notes:changing")]
-        library._catalogue._database._connection.set_trace_callback(None)
         costs.append((work, len(statements)))
     assert costs[0] == costs[1]
     assert costs[0][0].read < 20_000  # of a file of 70,000
