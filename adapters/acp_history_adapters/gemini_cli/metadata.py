@@ -5,7 +5,8 @@
   injected context (each start and each resume leaves one), and sub-agents, are not listed.
 - The title is the tool's summary, else the first prompt of the history as it is shown, else a dropped prompt or a
   command.
-- Times come from the records. The modification time is only a bound: later starts append summaries to old sessions.
+- Times come from the records: `lastUpdated` of lines, the last message's of a document, whose `lastUpdated` moves when
+  the tool adds a summary at a later start. For the same reason the modification time is only a bound.
 - Copies of one session share id and `projectHash`; lines win over a document, the session's own project over others.
 """
 
@@ -28,8 +29,7 @@ from acp_history_bridge.values import maps, string
 
 __all__ = ["inspect_chat", "session_time"]
 
-_LINES = 2
-_DOCUMENT = 0
+_LINES_RANK = 2
 
 
 def inspect_chat(descriptor: int, unit: Unit, projects: Projects, known: Known | None) -> Inspection:
@@ -44,12 +44,13 @@ def inspect_chat(descriptor: int, unit: Unit, projects: Projects, known: Known |
     if skim.unsure:
         _find_prompt(skim.facts, Source(unit.path, descriptor))
         state |= {name: skim.facts.state()[name] for name in ("prompt", "prompt_id", "fallback")}
-    record = _record(skim.facts, unit, projects, project, _LINES)
+    record = _record(skim.facts, unit, projects, project)
     return Inspection(
         records=(record,) if record else (),
         problems=_problems(skim.facts, unit, found=record is not None),
         offset=offset,
         state=state,
+        complete=record is not None or unit.path.suffix != ".json",  # a document may just be rewritten
     )
 
 
@@ -91,28 +92,29 @@ def _inspect_document(descriptor: int, unit: Unit, projects: Projects, project: 
         for message in maps(array_of(fields or {})):  # a layout that is not the tool's
             facts.message(string(message.get("id")), message)
             facts.newest = string(message.get("timestamp")) or facts.newest
-    record = _record(facts, unit, projects, project, _DOCUMENT)
+    record = _record(facts, unit, projects, project)
     problems = _problems(facts, unit, found=record is not None)
     if fields is None:  # the tool rewrites the document in place, so this may be a moment of that
         problems = (Problem(unit.path, "half-written", "the document is not whole"),)
     return Inspection(records=(record,) if record else (), problems=problems, complete=fields is not None)
 
 
-def _record(facts: Facts, unit: Unit, projects: Projects, project: Project, form: int) -> SessionRecord | None:
+def _record(facts: Facts, unit: Unit, projects: Projects, project: Project) -> SessionRecord | None:
     native_id = facts.session_id or (unit.path.stem if facts.conversation else "")
     if not native_id:
         return None
     path_hash = facts.project_hash or project.path_hash
     displaced = bool(project.path_hash) and is_path_hash(path_hash) and path_hash != project.path_hash
     cwd = project.cwd or projects.directory_of(unit.path.parent.parent, path_hash)
-    time = (facts.newest, facts.updated) if form == _DOCUMENT else (facts.updated, facts.newest)
+    whole = unit.path.suffix == ".json"
+    times = (facts.newest, facts.updated) if whole else (facts.updated, facts.newest)
     subagent = facts.kind == "subagent"
     return SessionRecord(
         native_id=native_id,
-        updated_at=session_time(unit, *time),
+        updated_at=session_time(unit, *times),
         origin=path_hash or project.name,
         displaced=displaced,
-        rank=form + (not displaced),
+        rank=(0 if whole else _LINES_RANK) + (not displaced),
         title=facts.summary.strip() or facts.prompt or facts.fallback or None,
         cwd=cwd,
         cwd_digest=f"sha256:{path_hash}" if cwd is None and is_path_hash(path_hash) else None,

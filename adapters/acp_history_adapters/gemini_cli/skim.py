@@ -190,8 +190,11 @@ class Skim:
 
     def _messages(self, record: JsonMap, line: bytes) -> None:
         messages = array_of(record)
-        if messages is None:
+        if not messages:
+            self.unsure |= messages is not None and bool(self.facts.prompt) and "$set" in record
             return
+        if time := string(mapping(messages[-1]).get("timestamp")):
+            self.facts.newest, self._message = time, b""
         if not self.facts.prompt:
             for message in maps(messages):
                 self.facts.message(string(message.get("id")), message)
