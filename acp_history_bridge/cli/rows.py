@@ -1,7 +1,9 @@
 """One session as the terminal shows it, in each of the forms that programs may rely on (docs/cli.md)."""
 
+import logging
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 from acp_history_bridge.counting import count_messages
@@ -12,6 +14,8 @@ from acp_history_bridge.text import replace_surrogates, terminal_safe
 from acp_history_bridge.timestamps import format_time
 
 __all__ = ["Row", "as_json", "as_line", "rows_of"]
+
+_log = logging.getLogger(__name__)
 
 # Counting messages means reading a transcript. Whoever lists ten gigabytes did not ask for that: the newest sessions
 # are counted until their sizes add up to this.
@@ -38,14 +42,16 @@ def rows_of(library: Library, sessions: Iterable[Session]) -> Iterator[Row]:
 
 
 def _count(library: Library, session: Session) -> int | None:
+    """Count the messages of one session; whatever goes wrong with it costs this number and not the list."""
     try:
-        transcript = library.open(session)
-    except TranscriptError:  # it went away since the scan; the row still says what was known
+        with closing(library.open(session)) as transcript:
+            return count_messages(transcript.turns())
+    except TranscriptError:  # it went away since the scan
         return None
-    try:
-        return count_messages(transcript.turns())
-    finally:
-        transcript.close()
+    except Exception as error:  # noqa: BLE001 - adapters can be third parties' code
+        # Only the kind of error: its text can quote the transcript.
+        _log.error("%s: counting its messages failed: %s", session.id, type(error).__name__)
+        return None
 
 
 def as_json(row: Row) -> dict[str, object]:
