@@ -389,6 +389,12 @@ def test_a_message_whose_file_is_half_written_is_shown_when_it_is_whole(tmp_path
     assert [turn.parts for turn in transcript.turns()] == [(Text("Again"),)]
 
 
+def test_a_finished_message_can_hold_a_call_without_a_readable_status(database: Database) -> None:
+    """Such a call counts as unfinished."""
+    call = call_of(database, {"type": "tool", "tool": "bash", "state": {"status": ["completed"]}})
+    assert call.status == "unfinished"
+
+
 class Memory:
     """A storage of one session in memory."""
 

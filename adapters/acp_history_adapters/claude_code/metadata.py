@@ -96,10 +96,14 @@ class _Head:
         elif (not kind or kind in _MESSAGES) and self._wants(data):
             self._take_message(_object(data))
 
+    def take_directories(self, data: bytes) -> None:
+        """Look at the line that lists further directories."""
+        snapshot = mapping(mapping(_object(data).get("attachment")).get("snapshot"))
+        found = [path for path in items(snapshot.get("additionalWorkingDirectories")) if isinstance(path, str)]
+        self.directories = "\n".join(found)
+
     def _wants(self, data: bytes) -> bool:
         if not self.cwd or not self.created:
-            return True
-        if not self.directories and _DIRECTORIES in data[:_SMALL]:
             return True
         return not self.prompt and not _NO_PROMPT.search(data, 0, _FLAGS_WITHIN)
 
@@ -110,11 +114,7 @@ class _Head:
         self.created = self.created or string(record.get("timestamp"))
         self.entrypoint = self.entrypoint or string(record.get("entrypoint"))
         self.parent = self.parent or string(mapping(record.get("forkedFrom")).get("sessionId"))
-        if record.get("type") == "attachment":
-            snapshot = mapping(mapping(record.get("attachment")).get("snapshot"))
-            found = [path for path in items(snapshot.get("additionalWorkingDirectories")) if isinstance(path, str)]
-            self.directories = self.directories or "\n".join(found)
-        elif record.get("type") == "user":
+        if record.get("type") == "user":
             kind, text = title_of(record)
             if kind and not getattr(self, kind):
                 setattr(self, kind, text[:_TITLE_LIMIT])
@@ -164,7 +164,7 @@ class _Tail:
 
     def _take_message(self, record: JsonMap) -> None:
         message = mapping(record.get("message"))
-        if record.get("type") not in {"user", "assistant"} or not message:
+        if string(record.get("type")) not in {"user", "assistant"} or not message:
             return
         if record.get("isSidechain") is True or record.get("isMeta") is True:
             return
@@ -253,6 +253,9 @@ def _read_first_window(descriptor: int, size: int, head: _Head) -> None:
         start = end + 1
     if len(window) == size and start < size:
         head.take(window[start:])
+    if (listed := window.rfind(_DIRECTORIES)) >= 0:
+        end = window.find(b"\n", listed)
+        head.take_directories(window[window.rfind(b"\n", 0, listed) + 1 : end if end >= 0 else None])
     head.scanned = start
     head.closed = size > WINDOW
 
@@ -263,7 +266,8 @@ def _side_title(unit: Unit) -> str:
 
 
 def _record(unit: Unit, head: _Head, tail: _Tail, side_title: str) -> SessionRecord:
-    custom = tail.custom_title or side_title or head.custom_title
+    # An empty title in the tail was set to take the one before it away.
+    custom = tail.custom_title or side_title or (head.custom_title if tail.custom_title is None else "")
     title = custom or tail.ai_title or head.ai_title or tail.last_prompt or tail.summary
     title = title or head.prompt or head.command or head.attachment
     modified = from_ns(unit.fingerprint.mtime_ns)

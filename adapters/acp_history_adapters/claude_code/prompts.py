@@ -197,7 +197,7 @@ def _title_of_text(text: str) -> tuple[str, str]:
 
 
 def _attachment_title(content: object) -> tuple[str, str]:
-    kinds = {block.get("type") for block in maps(content)}
+    kinds = {string(block.get("type")) for block in maps(content)}
     if "image" in kinds:
         return "attachment", "Image"
     return ("attachment", "Document") if "document" in kinds else ("", "")

@@ -79,7 +79,7 @@ def _classify_user(record: JsonMap) -> Kind:
     text = joined_text(content)
     if record.get("isCompactSummary") is True or is_summary(text):
         return Kind.SUMMARY
-    origin = mapping(record.get("origin")).get("kind")
+    origin = string(mapping(record.get("origin")).get("kind"))
     if origin == "task-notification" or is_notification(text):
         return Kind.NOTIFICATION
     if record.get("isMeta") is True and origin not in _VISIBLE_ORIGINS:

@@ -57,7 +57,7 @@ class Replay:
         self._problems = problems
         self._ids: dict[str, int] = {}
         self._last_group = ""
-        self._boundary: Turn | None = None
+        self._boundary: Turn | None = None  # waits for its summary, which the next line brings
 
     def turns(self, lines: LineReader, indexes: Iterable[int]) -> Iterator[Turn]:
         """Turn these nodes, which are in file order, into turns."""
@@ -77,7 +77,6 @@ class Replay:
                 draft = _start(record, node)
             draft.parts += self._answer_parts(lines, record, index)
         yield from self._finish(draft)
-        yield from self._take_boundary()
 
     def calls_again(self, lines: LineReader, calls: Iterable[str], before: int) -> Iterator[Turn]:
         """Turns that hold these calls once more, because their outcome came after node `before` was read."""
@@ -119,7 +118,7 @@ class Replay:
         content = message.get("content")
         for item in [content] if isinstance(content, str) else items(content):
             block = mapping(item)
-            if block.get("type") in CALL_BLOCKS:
+            if string(block.get("type")) in CALL_BLOCKS:
                 yield from self._calls.parts(lines, block, record, index)
             elif block.get("type") == "thinking":
                 if thought := string(block.get("thinking")).strip():

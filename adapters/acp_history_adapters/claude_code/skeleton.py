@@ -230,7 +230,7 @@ class Skeleton:
                 self.touched.add(string(block["tool_use_id"]))
         if node.kind is Kind.ASSISTANT:
             for block in maps(mapping(record.get("message")).get("content")):
-                if block.get("type") in _CALLS and (call := string(block.get("id"))):
+                if string(block.get("type")) in _CALLS and (call := string(block.get("id"))):
                     self.calls.setdefault(call, []).append(index)
         elif node.kind is Kind.NOTIFICATION:
             self._note_notification(notification_text(record), node.offset, node.size)
