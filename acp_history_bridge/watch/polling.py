@@ -70,7 +70,7 @@ class PolledTree:
     def _look(self, path: str, listing: _Listing) -> None:
         try:
             entries, _ = _list(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             self._lost(path, listing)
             return
         except OSError:

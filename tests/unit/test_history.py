@@ -30,12 +30,16 @@ class SlowScan:
     def __init__(self, notes: Path) -> None:
         self.gate = threading.Event()
         self.steps = 0
+        self.ended_by: int | None = None
         self.index = NotesIndex(notes, pauses=self._pauses)
 
     def _pauses(self) -> Iterator[NotesStep]:
-        while not self.gate.is_set():
-            self.steps += 1
-            yield NotesStep()
+        try:
+            while not self.gate.is_set():
+                self.steps += 1
+                yield NotesStep()
+        finally:
+            self.ended_by = threading.get_ident()
 
 
 async def until_changes(
@@ -205,12 +209,13 @@ async def test_all_work_on_the_index_is_done_by_one_thread(notes: Path) -> None:
 
 
 async def test_closing_is_prompt_in_the_middle_of_a_scan(notes: Path) -> None:
-    """The scan ends where it is, the index is closed and no thread stays."""
+    """The scan ends where it is and on its own thread, the index is closed and no thread stays."""
     slow = SlowScan(notes)
     with anyio.fail_after(1):
         async with History(lambda: slow.index) as history:
             await history.page(ALL, 2)
     assert slow.index.closed
+    assert slow.index.threads == {slow.ended_by}
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("history-")]
 
 

@@ -3,6 +3,7 @@
 import logging
 import shutil
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from watchdog.observers.inotify_c import InotifyFD
 
 from acp_history_bridge.adapter import Store
 from acp_history_bridge.watch import WatchOptions
+from acp_history_bridge.watch.parents import ParentWatch
 from tests.watch.listener import POLLING, Listener, append, make_directory
 
 BOTH = pytest.mark.parametrize("options", [WatchOptions(), POLLING], ids=["events", "polling"])
@@ -148,7 +150,8 @@ def test_a_root_that_is_a_link_is_reported_under_its_own_name(
     link.symlink_to(root)
     with Listener(link, options=options) as listener:
         append(root / "project/old.jsonl")
-        listener.until_marked(link / "project/old.jsonl")
+        append(root / "top.jsonl")
+        listener.until_marked(link / "project/old.jsonl", link / "top.jsonl")
 
 
 @BOTH
@@ -188,6 +191,20 @@ def test_a_replaced_root_is_noticed_by_the_check(root: Path, tmp_path: Path) -> 
         listener.until_rescan(root)
         listener.forget()
         listener.until_marked(append(root / "new.jsonl"))
+
+
+def test_a_root_that_appears_while_watching_begins_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between looking for a root and waiting for it there is no gap."""
+    root = tmp_path / "home/store"
+    wait_for = ParentWatch.wait_for
+
+    def make_it_first(self: ParentWatch, missing: Iterable[Path]) -> bool:
+        make_directory(root)
+        return wait_for(self, missing)
+
+    monkeypatch.setattr(ParentWatch, "wait_for", make_it_first)
+    with Listener(root) as listener:
+        assert listener.modes == ["events"]
 
 
 def test_a_file_in_place_of_a_root_is_waited_out(tmp_path: Path) -> None:
