@@ -10,7 +10,7 @@ Policy:
 A new method is a handler and a line in `Agent.requests`.
 """
 
-import uuid
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -220,7 +220,7 @@ class Agent:
         from acp_history_bridge.protocol.params import PromptParams, validated
 
         asked = validated(PromptParams, params)
-        message_id = uuid.uuid4().hex
+        message_id = os.urandom(16).hex()
         try:
             with self._working(asked.session_id):
                 await self._answer(asked.session_id, asked.text, message_id)

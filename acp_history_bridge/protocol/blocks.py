@@ -5,7 +5,6 @@ Nothing a transcript names is opened or fetched. What is too big for a frame is 
 
 import re
 from collections.abc import Iterator
-from urllib.parse import unquote, urlsplit
 
 from acp_history_bridge.protocol import wire
 from acp_history_bridge.protocol.bounds import pieces
@@ -69,6 +68,8 @@ def _mime(mime_type: str) -> str:
 
 
 def _name(uri: str) -> str:
+    from urllib.parse import unquote, urlsplit
+
     try:
         path = urlsplit(uri).path
     except ValueError:  # a broken IPv6 host

@@ -4,7 +4,7 @@ A browse session is a small command line over the histories. It has no state, so
 it and load it after a restart, and are welcomed again.
 """
 
-import uuid
+import os
 
 from acp_history_bridge.adapter import Command
 from acp_history_bridge.protocol import wire
@@ -36,7 +36,7 @@ Your editor's own session list shows the same sessions, and opening one there re
 
 def new_browse_id() -> str:
     """A new session's id."""
-    return f"{_PREFIX}{uuid.uuid4().hex}"
+    return f"{_PREFIX}{os.urandom(16).hex()}"
 
 
 def is_browse_id(session_id: str) -> bool:
