@@ -211,9 +211,13 @@ async def test_all_work_on_the_index_is_done_by_one_thread(notes: Path) -> None:
 async def test_closing_is_prompt_in_the_middle_of_a_scan(notes: Path) -> None:
     """The scan ends where it is and on its own thread, the index is closed and no thread stays."""
     slow = SlowScan(notes)
-    with anyio.fail_after(1):
-        async with History(lambda: slow.index) as history:
+    async with History(lambda: slow.index) as history:
+        with anyio.fail_after(10):
             await history.page(ALL, 2)
+            while not slow.steps:
+                await anyio.lowlevel.checkpoint()
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 1
     assert slow.index.closed
     assert slow.index.threads == {slow.ended_by}
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("history-")]
