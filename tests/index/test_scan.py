@@ -212,6 +212,19 @@ def test_what_the_contract_forbids_is_a_problem(home: Path, open_library: OpenLi
     assert [found.kind for found in library.problems()] == ["adapter-failed"]
 
 
+def test_problems_are_counted_as_long_as_they_are_there(home: Path, open_library: OpenLibrary) -> None:
+    """Those of a continued file add up, those of a rewritten one start over, and those of a lost file go."""
+    path = notes_at(home, "a/one.jsonl", note("one", PADDING), "garbage\n", minute=0)
+    notes_at(home, "a/two.jsonl", "garbage\n", "more\n", minute=0)
+    library = open_library()
+    numbers: list[int] = []
+    for change in (lambda: None, lambda: _append(path, "bad\n"), lambda: notes_at(home, "a/one.jsonl"), path.unlink):
+        change()
+        scan(library)
+        numbers += [found.number for found in library.problems()]
+    assert numbers == [3, 4, 2, 2]
+
+
 def test_a_deleted_directory_takes_its_files_along(home: Path, open_library: OpenLibrary) -> None:
     """Only the directory's own path is reported, and it does not exist any more."""
     path = notes_at(home, "a/one.jsonl", note("one"))
@@ -245,8 +258,8 @@ def test_a_changed_root_lists_the_store(home: Path, open_library: OpenLibrary) -
     assert library.refresh([home / "elsewhere", home / ".notes" / "x.txt"]) == ()
 
 
-def test_a_refresh_during_a_scan_is_not_undone(home: Path, open_library: OpenLibrary) -> None:
-    """What the scan listed before is compared again, so a file that has gone meanwhile stays gone."""
+def test_a_refresh_during_a_scan_is_not_undone(home: Path, adapter: FakeAdapter, open_library: OpenLibrary) -> None:
+    """What the scan listed before is compared again: a file that has gone stays gone, one just read is left alone."""
     paths = [notes_at(home, f"a/{number}.jsonl", note(str(number)), minute=number) for number in range(3)]
     library = open_library()
     steps = library.scan()
@@ -255,6 +268,7 @@ def test_a_refresh_during_a_scan_is_not_undone(home: Path, open_library: OpenLib
     library.refresh([paths[1], paths[2]])
     assert summary([change for step in steps for change in step.changes]) == [("added", "notes:0")]
     assert _ids(library) == ["notes:0", "notes:2"]
+    assert adapter.inspected == [paths[2], paths[0]]
 
 
 def test_progress_counts_units_and_bytes(home: Path, open_library: OpenLibrary) -> None:
