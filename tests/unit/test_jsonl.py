@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,6 +156,16 @@ def test_what_is_no_json_is_a_value_error(data: bytes) -> None:
 def test_deep_nesting_with_something_odd_before_it_is_a_value_error() -> None:
     """The second chance has a limit, too."""
     assert _is_refused(b'["\\ud800",' + b"[" * 200_000)
+
+
+def test_the_limit_of_nesting_is_not_the_interpreters() -> None:
+    """Where the standard library would decode more, its value would break whoever walks through it."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        assert _is_refused(b"[" * 5000 + b"]" * 5000)
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _is_refused(data: bytes) -> bool:
