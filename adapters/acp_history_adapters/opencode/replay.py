@@ -203,7 +203,7 @@ def _signature(data: JsonMap) -> int | str:
 def _is_unfinished(message: Message) -> bool:
     """Whether the agent may still be writing it."""
     completed = mapping(message.data.get("time")).get("completed")
-    states = (mapping(part.data.get("state")).get("status") for part in message.parts)
+    states = (string(mapping(part.data.get("state")).get("status")) for part in message.parts)
     return message.data.get("role") != "user" and (completed is None or not {"pending", "running"}.isdisjoint(states))
 
 

@@ -44,7 +44,7 @@ def inspect_document(unit: Unit) -> Inspection:
         cwd_digest=f"sha256:{digest}",
         created_at=parse_time(document.get("startTime")),
         listed=bool(messages),
-        message_count=sum(message.get("type") not in _TOLD and bool(_text(message)) for message in messages),
+        message_count=sum(string(message.get("type")) not in _TOLD and bool(_text(message)) for message in messages),
         model=next((model for message in reversed(messages) if (model := string(message.get("model")))), None),
     )
     return Inspection((record,))

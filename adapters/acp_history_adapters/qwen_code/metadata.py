@@ -105,7 +105,7 @@ class _Tail:
         self.version = self.version or string(record.get("version"))
         self.model = self.model or string(record.get("model"))
         self.name = self.name or _name(record)
-        if record.get("type") in {"user", "assistant", "tool_result"}:
+        if string(record.get("type")) in {"user", "assistant", "tool_result"}:
             self.said = self.said or _time(record)
 
 

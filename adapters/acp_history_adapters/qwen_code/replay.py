@@ -173,8 +173,9 @@ class LinesTranscript:
             if payload.get("hiddenInvocation") is not True and typed:
                 yield self._made(node, record, "user", (Text(typed),))
             return
-        items = [item for item in maps(payload.get("outputHistoryItems")) if item.get("type") in _TEXT_ITEMS]
-        parts: list[Part] = [Text(text) for item in items if (text := string(item.get("text")))]
+        items = [item for item in maps(payload.get("outputHistoryItems")) if string(item.get("type")) in _TEXT_ITEMS]
+        # The output of a command is no Markdown: without hard breaks its lines would run together.
+        parts: list[Part] = [Text(text.replace("\n", "  \n")) for item in items if (text := string(item.get("text")))]
         yield from self._made_if(node, record, "agent", parts, synthetic=True)
 
     def _answer(self, record: JsonMap, index: int) -> Iterator[Part | None]:
