@@ -20,6 +20,8 @@ BUILT_IN: dict[str, str] = {
     "claude-code": "acp_history_adapters.claude_code:ClaudeCode",
     "gemini-cli": "acp_history_adapters.gemini_cli:GeminiCli",
     "codex": "acp_history_adapters.codex:Codex",
+    "opencode": "acp_history_adapters.opencode:Opencode",
+    "qwen-code": "acp_history_adapters.qwen_code:QwenCode",
 }
 
 _log = logging.getLogger(__name__)
