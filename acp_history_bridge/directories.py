@@ -1,4 +1,4 @@
-"""Where the bridge keeps its own files: configuration, state (logs); never below a store of another tool.
+"""Where the bridge keeps its own files: configuration, index, decisions, logs; never below a store of another tool.
 
 platformdirs knows each system's habits. Older versions of it (4.5) believe a relative `HOME` or XDG variable, which would
 put files wherever an editor was started; such an answer is replaced by the usual place.
@@ -6,7 +6,7 @@ put files wherever an editor was started; such an answer is replaced by the usua
 
 from pathlib import Path
 
-__all__ = ["config_file", "state_directory"]
+__all__ = ["cache_directory", "config_file", "data_directory", "state_directory"]
 
 _NAME = "acp-history-bridge"
 
@@ -16,6 +16,20 @@ def config_file(home: Path) -> Path:
     import platformdirs
 
     return _absolute(platformdirs.user_config_path(_NAME, appauthor=False), home / ".config") / "config.toml"
+
+
+def cache_directory(home: Path) -> Path:
+    """The directory of the indexes, which can be made again at any time; it need not exist."""
+    import platformdirs
+
+    return _absolute(platformdirs.user_cache_path(_NAME, appauthor=False), home / ".cache")
+
+
+def data_directory(home: Path) -> Path:
+    """The directory of what the user decided, which cannot be made again; it need not exist."""
+    import platformdirs
+
+    return _absolute(platformdirs.user_data_path(_NAME, appauthor=False), home / ".local" / "share")
 
 
 def state_directory(home: Path) -> Path:

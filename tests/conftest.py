@@ -9,9 +9,14 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+import hypothesis
 import pytest
 
 from acp_history_bridge.adapter import Environment
+
+# The time an example takes says nothing on a machine that does other things, too.
+hypothesis.settings.register_profile("bridge", deadline=None)
+hypothesis.settings.load_profile("bridge")
 
 DATA = Path(__file__).parent / "data"
 

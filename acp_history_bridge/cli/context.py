@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from acp_history_bridge.adapter import Adapter, Environment
 from acp_history_bridge.cli.parser import LOG_LEVELS
-from acp_history_bridge.directories import config_file, state_directory
+from acp_history_bridge.directories import cache_directory, config_file, state_directory
 from acp_history_bridge.environment import current_environment
 from acp_history_bridge.errors import ConfigurationError
 from acp_history_bridge.logs import configure
@@ -56,7 +56,13 @@ class Context:
         from acp_history_bridge.index.library import Library
         from acp_history_bridge.index.store import IndexStore
 
-        return Library(adapters, self.environment, IndexStore.open(None))
+        return Library(adapters, self.environment, IndexStore.open(self.cache_file("index.db")))
+
+    def cache_file(self, name: str) -> Path | None:
+        """Where a database that can be made again lies; None to keep it in memory, as the sample's is."""
+        if self.demo or not self.settings.index.persistent:
+            return None
+        return cache_directory(self.environment.home) / name
 
 
 def start_logging(arguments: Namespace) -> Path:
