@@ -273,32 +273,34 @@ def test_lost_events_mean_a_rescan(root: Path) -> None:
 
 
 def test_without_inotify_instances_everything_is_polled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too many programs watch already: changes are found by looking, and the user is told once."""
+    """Too many programs watch already: changes are found by looking, the user is told once, the kernel is left alone."""
+    asked: list[None] = []
 
     def refuse() -> None:
+        asked.append(None)
         raise OSError(24, "inotify instance limit reached")
 
     monkeypatch.setattr("acp_history_bridge.watch.events.Observer", refuse)
     with Listener(root, options=WatchOptions(poll_interval=0.02)) as listener:
         assert listener.modes == ["polling"]
         listener.watcher.check()
-        assert len(listener.watcher.status().notices) == 1
+        assert len(asked) == len(listener.watcher.status().notices) == 1
         listener.until_marked(append(root / "project/old.jsonl"))
 
 
 def test_kernel_events_are_tried_again_after_a_while(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit that has gone is noticed."""
+    """A limit that has gone is noticed by the check."""
 
     def refuse() -> None:
         raise OSError(24, "inotify instance limit reached")
 
     with monkeypatch.context() as patch:
         patch.setattr("acp_history_bridge.watch.events.Observer", refuse)
-        listener = Listener(root, options=WatchOptions(retry_interval=0))
-        listener.watcher.start()
-        assert listener.modes == ["polling"]
-    with listener:
-        assert listener.modes == ["events"]
+        listener = Listener(root, options=WatchOptions(retry_interval=0)).__enter__()
+    assert listener.modes == ["polling"]
+    listener.watcher.check()
+    assert listener.modes == ["events"]
+    listener.watcher.stop()
 
 
 def test_watchdog_never_logs_events(root: Path, caplog: pytest.LogCaptureFixture) -> None:
