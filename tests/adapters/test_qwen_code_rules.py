@@ -664,7 +664,9 @@ DEEP = (
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | WORDS
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(DEEP), inner, max_size=5)
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(DEEP), inner, max_size=4),
+    max_leaves=6,
 )
 RECORDS = st.lists(st.dictionaries(st.sampled_from(TOP), VALUES, max_size=8), max_size=5)
 
