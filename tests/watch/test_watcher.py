@@ -273,7 +273,7 @@ def test_lost_events_mean_a_rescan(root: Path) -> None:
 
 
 def test_without_inotify_instances_everything_is_polled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too many programs watch already: changes are found by looking, the user is told once, the kernel is left alone."""
+    """Too many programs watch already: changes are found by looking, the user is told once, the kernel asked once."""
     asked: list[None] = []
 
     def refuse() -> None:
