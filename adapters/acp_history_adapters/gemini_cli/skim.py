@@ -110,8 +110,6 @@ class Skim:
     def __init__(self, state: Mapping[str, object] | None = None) -> None:
         self.facts = Facts.restored(state or {})
         self.unsure = False
-        self._message = b""  # the last message line, and
-        self._answer = b""  # the last one of the agent
         self._trivial = b""  # the last line that only moves `lastUpdated`
 
     def read(self, descriptor: int, start: int) -> int:
@@ -120,7 +118,7 @@ class Skim:
         for end, lines in _batches(descriptor, start):
             self._take_all(lines)
             offset = end
-        self._settle()
+        self._settle_time()
         return offset
 
     def read_rest(self, descriptor: int, offset: int) -> None:
@@ -128,7 +126,7 @@ class Skim:
         rest = read_at(descriptor, offset, LINE_LIMIT + 1)
         if 0 < len(rest) <= LINE_LIMIT and rest.rstrip().endswith(b"}") and b"\n" not in rest:
             self._take(rest)
-            self._settle()
+            self._settle_time()
 
     def _take_all(self, lines: list[bytes]) -> None:
         number = 0
@@ -141,15 +139,16 @@ class Skim:
         self._keep_last(rest)
 
     def _keep_last(self, lines: list[bytes]) -> None:
-        """Keep the last message, and the last one of the agent."""
-        found = False
+        """Note the time of the last message, and the model of the agent's last one."""
+        time = model = None
         for line in reversed(lines):
             if line.startswith(_MESSAGE):
-                self._message = self._message if found else line
-                found = True
-                if _ANSWER in line[:200]:
-                    self._answer = line
-                    return
+                time = time or _TIMESTAMP.search(line)
+                model = model or (_MODEL.search(line) if _ANSWER in line[:200] else None)
+                if time and model:
+                    break
+        self.facts.newest = _text(time) or self.facts.newest
+        self.facts.model = _text(model) or self.facts.model
 
     def _take(self, line: bytes) -> None:
         if line.startswith(_MESSAGE):
@@ -168,14 +167,14 @@ class Skim:
             record = None
         if record is not None:
             self._record(record, line)
-        else:
+        elif not line.startswith(_MESSAGE):  # a damaged message is noticed when it is replayed
             self.facts.bad_lines += 1
 
     def _record(self, record: JsonMap, line: bytes) -> None:
         if isinstance(record.get("$rewindTo"), str):
             self.unsure = True
         elif isinstance(key := record.get("id"), str):
-            self._message = line
+            self.facts.newest = string(record.get("timestamp")) or self.facts.newest
             self.facts.message(key, record)
         elif isinstance(record.get("$set"), dict):
             self._settle_time()
@@ -193,8 +192,8 @@ class Skim:
         if not messages:
             self.unsure |= messages is not None and bool(self.facts.prompt) and "$set" in record
             return
-        if time := string(mapping(messages[-1]).get("timestamp")):
-            self.facts.newest, self._message = time, b""
+        if "$set" not in record:
+            self.facts.newest = self.facts.newest or string(mapping(messages[-1]).get("timestamp"))
         if not self.facts.prompt:
             for message in maps(messages):
                 self.facts.message(string(message.get("id")), message)
@@ -207,14 +206,9 @@ class Skim:
             self.facts.updated = time.decode("utf-8", errors="replace") or self.facts.updated
             self._trivial = b""
 
-    def _settle(self) -> None:
-        """Read what only matters of the last line of its sort."""
-        self._settle_time()
-        if found := _TIMESTAMP.search(self._message):
-            self.facts.newest = found[1].decode("utf-8", errors="replace")
-        if found := _MODEL.search(self._answer):
-            self.facts.model = found[1].decode("utf-8", errors="replace")
-        self._message = self._answer = b""
+
+def _text(found: re.Match[bytes] | None) -> str:
+    return found[1].decode("utf-8", errors="replace") if found else ""
 
 
 def _batches(descriptor: int, position: int) -> Iterator[tuple[int, list[bytes]]]:
