@@ -1,7 +1,11 @@
 """Forks, rewinds and sub-agents: which rollouts make up a history, and what is left out of it."""
 
 from pathlib import Path
+from typing import NoReturn
 
+import pytest
+
+from acp_history_adapters.codex.rollouts import Rollouts
 from tests.builders.codex import (
     THREAD,
     Legacy,
@@ -57,6 +61,18 @@ def test_a_base_is_found_compressed_archived_and_in_a_wrong_folder(tmp_path: Pat
     path = tmp_path / ".codex" / "archived_sessions" / "odd" / (parent.name() + ".zst")
     path.parent.mkdir(parents=True)
     path.write_bytes(compress(parent.data))
+    fork = Paginated(thread_id(2), minute=1, history_base=base(thread_id(1), 9)).user("Two")
+    assert said(replay(tmp_path, fork.write(tmp_path))) == [("user", "One"), ("user", "Two")]
+
+
+def test_a_base_is_looked_for_in_the_folder_of_its_day_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home with years of rollouts is walked only for a base that lies elsewhere."""
+    Paginated(thread_id(1)).user("One").write(tmp_path)
+
+    def refuse(_self: Rollouts) -> NoReturn:
+        pytest.fail("the whole home was walked")
+
+    monkeypatch.setattr(Rollouts, "_everything", refuse)
     fork = Paginated(thread_id(2), minute=1, history_base=base(thread_id(1), 9)).user("Two")
     assert said(replay(tmp_path, fork.write(tmp_path))) == [("user", "One"), ("user", "Two")]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_history_adapters.codex import Codex
+from acp_history_adapters.codex import Codex, backward
 from acp_history_adapters.codex.metadata import Facts
 from acp_history_bridge.adapter import RESCAN, Affected, Command, Environment, Inspection, Known, SessionRecord
 from acp_history_bridge.timestamps import from_ns
@@ -382,6 +383,26 @@ def test_no_line_makes_a_look_fail(lines: list[bytes]) -> None:
     for line in lines:
         facts.look(line)
     assert Facts.restore(json.loads(json.dumps(facts.state()))) == facts
+
+
+@given(
+    st.lists(st.binary(max_size=12).filter(lambda line: b"\n" not in line), max_size=12),
+    st.binary(max_size=12).filter(lambda rest: b"\n" not in rest),
+    st.integers(1, 9),
+)
+def test_lines_read_backwards_are_the_lines(lines: list[bytes], rest: bytes, window: int) -> None:
+    """Wherever the windows cut them, and whichever hold the mark."""
+    with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backward, "_FIRST_WINDOW", window)
+        marked = [line.replace(b"\x00", b"MARK") for line in lines]
+        whole = b"".join(line + b"\n" for line in marked)
+        file.write(whole + rest)
+        file.flush()
+        descriptor = file.fileno()
+        assert backward.end_of_lines(descriptor, 0, len(whole + rest)) == len(whole)
+        assert list(backward.lines_backward(descriptor, 0, len(whole))) == [line for line in reversed(marked) if line]
+        found = list(backward.marked_lines_backward(descriptor, b"MARK", 0, len(whole)))
+        assert found == [line for line in reversed(marked) if b"MARK" in line]
 
 
 # -- passages ---------------------------------------------------------------------------------------------------------

@@ -169,7 +169,9 @@ def facts_of(source: Source, size: int, problems: list[Problem]) -> tuple[Facts,
     end = end_of_lines(descriptor, 0, size)
     if not _look_at_head(facts, descriptor, end):
         facts = Facts()
-        return facts, _look_forward(facts, read_lines(descriptor, 0, end))
+        _look_forward(facts, read_lines(descriptor, 0, end), until_prompt=True)
+        if facts.bare or facts.prompt is None:
+            return facts, end
     facts.last = next((time for data in lines_backward(descriptor, 0, end) if (time := _time(data))), None)
     for data in marked_lines_backward(descriptor, _CONTEXT, 0, end):
         if facts.take_context(_record(data)):
@@ -220,13 +222,15 @@ def _first_mark(data: bytes, start: int) -> int:
     return first
 
 
-def _look_forward(facts: Facts, lines: Iterable[Line]) -> int:
+def _look_forward(facts: Facts, lines: Iterable[Line], *, until_prompt: bool = False) -> int:
     offset = 0
     for line in lines:
         if not line.pending:
             offset = line.end
             if line.data is not None:
                 facts.look(line.data)
+        if until_prompt and facts.prompt is not None:
+            break
     return offset
 
 
