@@ -73,6 +73,16 @@ def test_a_client_that_leaves_during_a_replay_ends_it(closed: str) -> None:
         assert bridge.wait(3.0) == (0, b"")
 
 
+def test_a_reader_that_is_stuck_holds_nobody_up() -> None:
+    """Invariant 7: a worker thread that cannot be stopped does not keep the process alive."""
+    with running(env={**os.environ, "STUCK": "1"}) as bridge:
+        bridge.initialize()
+        bridge.start("session/load", {"sessionId": "made:stuck", "cwd": "/"})
+        bridge.next()
+        bridge.close_input()
+        assert bridge.wait() == (0, b"")
+
+
 def test_a_client_that_stops_reading_and_then_leaves_is_noticed() -> None:
     """J6: the writer hangs in a full pipe, and the process ends all the same."""
     agent = subprocess.Popen(
