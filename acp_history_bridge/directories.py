@@ -1,7 +1,7 @@
 """Where the bridge keeps its own files: configuration, index, decisions, logs; never below a store of another tool.
 
-platformdirs knows each system's habits. Older versions of it (4.5) believe a relative `HOME` or XDG variable, which would
-put files wherever an editor was started; such an answer is replaced by the usual place.
+platformdirs knows each system's habits. Older versions of it (4.5) believe a relative `HOME` or XDG variable, which
+would put files wherever an editor was started; such an answer is replaced by the usual place.
 """
 
 from pathlib import Path
