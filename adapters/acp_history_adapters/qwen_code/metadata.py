@@ -15,9 +15,9 @@ from acp_history_adapters.qwen_code.places import is_archived, lies_at_home, pro
 from acp_history_adapters.qwen_code.records import Kind, classify, prompt_text
 from acp_history_bridge.adapter import Inspection, Known, SessionRecord, Unit
 from acp_history_bridge.files import open_regular
-from acp_history_bridge.jsonl import decode, read_lines
+from acp_history_bridge.jsonl import decode, read_at, read_lines
 from acp_history_bridge.timestamps import from_ns, parse_time
-from acp_history_bridge.values import JsonMap, integer, mapping, string
+from acp_history_bridge.values import JsonMap, boolean, integer, mapping, string
 
 __all__ = ["LINES_RANK", "inspect_lines"]
 
@@ -25,6 +25,7 @@ LINES_RANK = 1
 
 _TITLE_LIMIT = 1000  # enough for the core to make one line of it
 _START = 2048  # the fields before the content
+_TITLE = b"custom_title"
 _NAMED = re.compile(rb'"subtype"\s*:\s*"custom_title"')
 _PROMPT = re.compile(rb'"type"\s*:\s*"user"')
 _BEGINNING = re.compile(rb'"type"\s*:\s*"user"|"subtype"\s*:\s*"(?:goal_state|slash_command)"')
@@ -36,7 +37,8 @@ class _Head:
     """What the first lines say; texts are empty while unknown."""
 
     scanned: int = 0
-    begun: str = ""
+    closed: bool = False  # the first window is full, so what it says cannot change any more
+    begun: bool = False
     cwd: str = ""
     created: str = ""
     parent: str = ""
@@ -47,16 +49,16 @@ class _Head:
     @classmethod
     def of_state(cls, known: Known | None) -> "_Head":
         """What the last inspection found, if it had seen the whole first window."""
-        scanned = integer(known.state.get("scanned")) if known else None
-        if known is None or scanned is None or scanned < WINDOW:
+        if known is None or not boolean(known.state.get("closed")):
             return cls()
-        head = cls(scanned)
-        for field in fields(cls)[1:]:
+        scanned, begun = integer(known.state.get("scanned")) or 0, boolean(known.state.get("begun"))
+        head = cls(scanned, closed=True, begun=begun)
+        for field in fields(cls)[3:]:
             setattr(head, field.name, string(known.state.get(field.name)))
         return head
 
     def state(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)} if self.scanned >= WINDOW else {}
+        return {field.name: getattr(self, field.name) for field in fields(self)} if self.closed else {}
 
     def take(self, data: bytes) -> None:
         """Look at the next line."""
@@ -65,7 +67,7 @@ class _Head:
         record = _object(data)
         if not record:
             return
-        self.begun = "yes"
+        self.begun = True
         self.cwd = self.cwd or string(record.get("cwd"))
         self.created = self.created or string(record.get("timestamp"))
         self.parent = self.parent or string(mapping(record.get("forkedFrom")).get("sessionId"))
@@ -126,26 +128,45 @@ def inspect_lines(unit: Unit, known: Known | None) -> Inspection:
 def _read_tail(descriptor: int, size: int) -> tuple[_Tail, int]:
     tail = _Tail()
     offset: int | None = None
+    named = _TITLE in read_at(descriptor, max(0, size - WINDOW), WINDOW)
     for start, data in lines_backward(descriptor, size):
-        if start < size - WINDOW and tail.said:
-            break
         if offset is None:
             offset = start  # what follows the last newline: nothing, or a line that is still being written
+        elif tail.said and (start < size - WINDOW or (tail.model and (tail.name or not named))):
+            break
         if data:
             tail.take(data)
     return tail, offset or 0
 
 
 def _read_head(descriptor: int, size: int, head: _Head, *, named: bool) -> None:
-    if head.scanned >= WINDOW and (head.prompt or head.name or named):
+    if not head.closed:
+        head.closed = _read_first_window(descriptor, size, head)
+    if not head.closed or head.prompt or head.name or named:
         return
     for line in read_lines(descriptor, head.scanned, size):
         if line.data:
             head.take(line.data)
         if not line.pending:
             head.scanned = line.end
-        if line.end >= WINDOW and (head.prompt or head.name or named):
+        if head.prompt or head.name:
             return
+
+
+def _read_first_window(descriptor: int, size: int, head: _Head) -> bool:
+    """Look at the first lines; tells whether there are more than the window holds."""
+    window = read_at(descriptor, 0, min(WINDOW, size))
+    start = 0
+    while (end := window.find(b"\n", start)) >= 0:
+        head.take(window[start:end])
+        start = end + 1
+        if head.cwd and head.prompt and window.find(_TITLE, start) < 0:
+            start = window.rfind(b"\n") + 1
+            break
+    if len(window) == size and start < size:
+        head.take(window[start:])
+    head.scanned = start
+    return size > WINDOW
 
 
 def _record(unit: Unit, head: _Head, tail: _Tail) -> SessionRecord:
@@ -161,7 +182,7 @@ def _record(unit: Unit, head: _Head, tail: _Tail) -> SessionRecord:
         cwd=head.cwd or None,
         created_at=parse_time(head.created) if head.created else None,
         kind="fork" if head.parent else "main",
-        listed=bool(head.begun),
+        listed=head.begun or bool(tail.written),
         parent=head.parent or None,
         archived=is_archived(unit.path),
         branch=tail.branch or None,
