@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 
 from acp_history_bridge.adapter import Problem
@@ -46,6 +47,7 @@ class RolloutName:
     suffix: str
 
 
+@lru_cache(maxsize=8192)  # one rollout is asked for its name several times, one of thousands
 def parse_name(name: str) -> RolloutName | None:
     """Take a file name apart; None when it is not a rollout's."""
     match = _NAME.fullmatch(name)
