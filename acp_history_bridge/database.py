@@ -107,6 +107,8 @@ def _connect(path: Path, schema: Schema) -> sqlite3.Connection:
 def _make_ready(connection: sqlite3.Connection, schema: Schema, size: int) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
+    if _is_current(connection, schema):  # without waiting for somebody who is writing
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
         _check(connection, schema, size)
@@ -116,10 +118,20 @@ def _make_ready(connection: sqlite3.Connection, schema: Schema, size: int) -> No
     connection.execute("COMMIT")
 
 
+def _is_current(connection: sqlite3.Connection, schema: Schema) -> bool:
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return (application_id, version) == (schema.application_id, schema.version) and _has_tables(connection)
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+
+
 def _check(connection: sqlite3.Connection, schema: Schema, size: int) -> None:
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    has_tables = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+    has_tables = _has_tables(connection)
     if application_id == 0 and not has_tables and (size == 0 or version == 0):
         _create(connection, schema)
     elif application_id != schema.application_id:

@@ -8,8 +8,9 @@ to paths.
 
 import hashlib
 import re
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -26,6 +27,8 @@ __all__ = [
     "Session",
     "SessionQuery",
     "SessionSource",
+    "Snippet",
+    "TextIndexState",
     "ToolSummary",
     "plain_id",
     "suffixed_id",
@@ -36,6 +39,7 @@ _ID_LIMIT = 200
 _SUFFIX_LENGTH = 8
 
 ChangeKind = Literal["added", "changed", "removed"]
+TextIndexState = Literal["complete", "building", "off"]
 
 
 def plain_id(prefix: str, native_id: str) -> str:
@@ -91,22 +95,43 @@ class SessionQuery:
     Attributes:
         cwd: Only this very directory, compared after normalising both sides (trailing slash, `.` parts, links).
         tools: Only these adapters; None for all.
+        below: Only sessions of this directory or of one below it.
         since: Only sessions with activity at or after this time.
         words: Only sessions whose title contains every one of these blank-separated words, in any case.
+        search: Only sessions that a full-text query finds (`acp_history_bridge.search.query`), best match first.
     """
 
     cwd: Path | None = None
     tools: frozenset[str] | None = None
+    below: Path | None = None
     since: datetime | None = None
     words: str = ""
+    search: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A piece of what was said, on one line; `marks` are the start and end of each match in it."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some sessions, and the cursor that continues after them; None at the end."""
+    """Some sessions.
+
+    Attributes:
+        next_cursor: Continues after them; None at the end.
+        snippets: For a search, what was found in which session, by wire id; a match of the title alone has none.
+        text_index: For a search, whether everything that was said could be searched: `building` is not yet, and `off`
+            is titles only.
+    """
 
     sessions: tuple[Session, ...]
     next_cursor: str | None = None
+    snippets: Mapping[str, Snippet] = field(default_factory=dict[str, Snippet])
+    text_index: TextIndexState = "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +171,7 @@ class SessionSource(Protocol):
 
         Raises:
             CursorError: The cursor was not made by this process for this very query.
+            QueryError: `query.search` has a filter that makes no sense.
         """
         ...
 

@@ -1,7 +1,8 @@
 """The index as one thing: the database, the stores it is about, and what resolving sessions needs."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TypeVar
@@ -83,6 +84,14 @@ class Catalogue:
     def count(self, wanted: SessionQuery) -> int:
         """How many sessions a query finds."""
         return self._read(lambda tables: query.count(tables, self._filter(wanted)))
+
+    def times(self, wanted: SessionQuery, ids: Collection[str]) -> dict[str, datetime]:
+        """When those of these sessions that the query allows were last active."""
+        return self._read(lambda tables: query.times(tables, self._filter(wanted), ids))
+
+    def by_ids(self, ids: Sequence[str]) -> tuple[Session, ...]:
+        """The sessions with these ids, in their order."""
+        return self._read(lambda tables: query.by_ids(tables, ids, self._surroundings.home))
 
     def find(self, session_id: str) -> Session | None:
         """The session with this wire id."""

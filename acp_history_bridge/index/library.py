@@ -24,6 +24,7 @@ from acp_history_bridge.index.look import Finding, look
 from acp_history_bridge.index.scan import Backlog, ScanStep
 from acp_history_bridge.index.store import IndexStore
 from acp_history_bridge.index.tables import ProblemCount, fingerprint_text
+from acp_history_bridge.search.pages import SearchPages
 from acp_history_bridge.sessions import Change, Page, Session, SessionQuery
 
 __all__ = ["Library", "ProblemCount", "ScanStep"]
@@ -48,9 +49,18 @@ class Library:
         environment: Environment,
         store: IndexStore,
         *,
+        text_index: Path | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """Bind adapters, machine and database; `clock` tells the nanoseconds since the epoch."""
+        """Bind adapters, machine and databases.
+
+        Args:
+            adapters: All of them.
+            environment: The machine.
+            store: The index.
+            text_index: Where the full-text index lies; None for none.
+            clock: Tells the nanoseconds since the epoch.
+        """
         self._adapters = Adapters(adapters, environment)
         self.stores = self._adapters.stores
         self._catalogue = Catalogue(
@@ -59,6 +69,7 @@ class Library:
             {adapter.name: adapter.prefix for adapter in adapters},
             environment.home,
         )
+        self._search = SearchPages(self._catalogue, text_index, environment.home)
         self._clock = clock
         self._epoch = 0  # grows with every refresh: what a running scan has listed may be outdated then
         self._backlog: Backlog | None = None  # of the running scan of everything
@@ -103,18 +114,23 @@ class Library:
         return self._with_unreported(changes)
 
     def page(self, query: SessionQuery, limit: int, cursor: str | None = None) -> Page:
-        """List sessions, newest activity first, ties by id.
+        """List sessions: newest activity first, ties by id; a search best match first.
 
         Raises:
             CursorError: The cursor was not made by this process for this very query.
+            QueryError: A filter in `query.search` makes no sense.
         """
         if query.cwd is not None:  # somebody who asks for a directory tells us that there is one
             cwd = query.cwd
             self._unreported += self._answered(lambda: self._catalogue.learn(cwd), repeat=False)
+        if query.search:
+            return self._answered(lambda: self._search.page(query, limit, cursor))
         return self._answered(lambda: self._catalogue.page(query, limit, cursor))
 
     def count(self, query: SessionQuery) -> int:
         """How many sessions all pages of a query hold together."""
+        if query.search:
+            return self._answered(lambda: self._search.count(query))
         return self._answered(lambda: self._catalogue.count(query))
 
     def find(self, session_id: str) -> Session | None:
@@ -130,7 +146,7 @@ class Library:
         Raises:
             CursorError: As `page`.
         """
-        if self._scanned:
+        if self._scanned or query.search:  # a search says what it could not search
             return True
         if self._backlog is None or not self._backlog.started:
             return False
@@ -165,7 +181,8 @@ class Library:
         )
 
     def close(self) -> None:
-        """Close the database; nothing may be asked afterwards. Idempotent."""
+        """Close the databases; nothing may be asked afterwards. Idempotent."""
+        self._search.close()
         self._catalogue.close()
 
     def _answered(self, ask: Callable[[], T], *, repeat: bool = True) -> T:

@@ -12,15 +12,16 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from acp_history_bridge.errors import CursorError
 from acp_history_bridge.index.records import decode_record
-from acp_history_bridge.index.resolve import Surroundings, folded, sort_key
+from acp_history_bridge.index.resolve import Surroundings, folded, sort_key, time_of
 from acp_history_bridge.index.tables import Tables
 from acp_history_bridge.sessions import Page, Session, SessionQuery
 from acp_history_bridge.text import replace_surrogates
 
-__all__ = ["Filter", "count", "find", "page", "sessions_of"]
+__all__ = ["Filter", "by_ids", "count", "find", "page", "sessions_of", "times"]
 
 _SECRET = secrets.token_bytes(32)
 _MAC_SIZE = 16
@@ -35,6 +36,8 @@ _SESSIONS = """
     CROSS JOIN record AS r ON r.unit_id = s.unit_id AND r.position = s.position
 """
 _WITH_PLAIN_ID = " WHERE s.plain_id IN (SELECT value FROM json_each(?))"
+_WITH_ID = " WHERE s.id IN (SELECT value FROM json_each(?))"
+_TIMES = "SELECT s.id, s.sort_key FROM json_each(?) AS wanted CROSS JOIN session AS s ON s.id = wanted.value"
 _COUNT = "SELECT count(*) FROM session AS s"
 
 
@@ -49,6 +52,9 @@ class Filter:
             key = surroundings.directories.key(os.fspath(query.cwd))
             unknown = " OR s.cwd_key IS NULL" if key == surroundings.directories.key(self.home) else ""
             self._add(f"(s.cwd_key = ?{unknown})", key)
+        if query.below is not None:
+            key = surroundings.directories.key(os.fspath(query.below)).rstrip(b"/")
+            self._add("(s.cwd_key = ? OR s.cwd_key >= ? AND s.cwd_key < ?)", key or b"/", key + b"/", key + b"0")
         if query.tools is not None:
             self._add("s.tool IN (SELECT value FROM json_each(?))", json.dumps(sorted(query.tools)))
         if query.since is not None:
@@ -57,9 +63,9 @@ class Filter:
             missing = "SELECT 1 FROM json_each(?) AS word WHERE instr(s.folded, word.value) = 0"
             self._add(f"NOT EXISTS ({missing})", json.dumps(words))
 
-    def _add(self, clause: str, value: object) -> None:
+    def _add(self, clause: str, *values: object) -> None:
         self._clauses.append(clause)
-        self._values.append(value)
+        self._values.extend(values)
 
     @property
     def digest(self) -> bytes:
@@ -95,6 +101,20 @@ def count(tables: Tables, wanted: Filter) -> int:
     where, values = wanted.after(None)
     (number,) = tables.sql.execute(_COUNT + where, values).fetchone()
     return int(number)
+
+
+def times(tables: Tables, wanted: Filter, ids: Iterable[str]) -> dict[str, datetime]:
+    """When those of the sessions that the query allows were last active."""
+    where, values = wanted.after(None)
+    rows = tables.sql.execute(_TIMES + where, (json.dumps(list(ids)), *values))
+    return {session_id: time_of(key) for session_id, key in rows}
+
+
+def by_ids(tables: Tables, ids: Sequence[str], home: str) -> tuple[Session, ...]:
+    """The sessions with these very ids, in their order; those that have gone are missing."""
+    rows = tables.sql.execute(_SESSIONS + _WITH_ID, (json.dumps(ids),))
+    found = {session.id: session for session in _sessions(tables, rows.fetchall(), home)}
+    return tuple(found[session_id] for session_id in ids if session_id in found)
 
 
 def find(tables: Tables, session_id: str, home: str) -> Session | None:

@@ -16,7 +16,7 @@ from acp_history_bridge.index.tables import Place
 from acp_history_bridge.sessions import Session, suffixed_id
 from acp_history_bridge.text import one_line
 
-__all__ = ["Resolved", "Surroundings", "folded", "resolve", "sort_key"]
+__all__ = ["Resolved", "Surroundings", "folded", "resolve", "sort_key", "time_of"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -52,6 +52,11 @@ class Resolved:
 def sort_key(time: datetime) -> int:
     """What sessions are ordered by: microseconds since the epoch."""
     return (time - _EPOCH) // _MICROSECOND
+
+
+def time_of(key: int) -> datetime:
+    """The time that `sort_key` was made of."""
+    return _EPOCH + key * _MICROSECOND
 
 
 def folded(text: str) -> str:

@@ -8,15 +8,19 @@ import logging
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_history_bridge.search.query import Query, Term
 from acp_history_bridge.search.store import TextStore, document_of
+from acp_history_bridge.sessions import Snippet
 
-__all__ = ["Hit", "SearchEngine", "Snippet", "make_snippet"]
+__all__ = ["Hit", "SearchEngine", "Times", "make_snippet"]
+
+# Finds out when sessions were last active; those it leaves out are not wanted.
+Times = Callable[[Collection[str]], Mapping[str, datetime]]
 
 _log = logging.getLogger(__name__)
 
@@ -26,14 +30,6 @@ _WORD = re.compile(r"\w+")
 # A session from today counts half as much again as one from long ago; the effect halves every three months.
 _RECENCY_WEIGHT = 0.5
 _RECENCY_HALF_LIFE_DAYS = 90.0
-
-
-@dataclass(frozen=True, slots=True)
-class Snippet:
-    """A piece of what was said, on one line; `marks` are the start and end of each match in it."""
-
-    text: str
-    marks: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +61,12 @@ class SearchEngine:
         """Whether every session is indexed, as far as the last build knew."""
         return self._store.finished()
 
-    def search(
-        self, query: Query, updated_at: Callable[[str], datetime | None], now: datetime | None = None
-    ) -> list[Hit]:
+    def search(self, query: Query, times: Times, now: datetime | None = None) -> list[Hit]:
         """Find sessions, best first.
 
         Args:
             query: Its filters are not applied here.
-            updated_at: Time of a session's last activity; None leaves the session out.
+            times: See `Times`.
             now: What recency counts from.
         """
         wanted = query.wanted
@@ -81,7 +75,7 @@ class SearchEngine:
         rows = self._match(" AND ".join(map(_expression, wanted)) + _without(query.terms))
         if len(wanted) > 1:
             rows += self._across_segments(wanted, query.terms)
-        return self._ranked(rows, updated_at, now or datetime.now(UTC))
+        return self._ranked(rows, times, now or datetime.now(UTC))
 
     def snippet(self, hit: Hit, query: Query) -> Snippet:
         """What was said around the first match."""
@@ -115,20 +109,17 @@ class SearchEngine:
                 common -= {document_of(row) for row, _ in self._match(_expression(term), -1)}
         return [(per_term[0][number][0], sum(found[number][1] for found in per_term)) for number in common]
 
-    def _ranked(
-        self, rows: list[tuple[int, float]], updated_at: Callable[[str], datetime | None], now: datetime
-    ) -> list[Hit]:
+    def _ranked(self, rows: list[tuple[int, float]], times: Times, now: datetime) -> list[Hit]:
         best: dict[int, tuple[int, float]] = {}
         for segment, rank in rows:
             number = document_of(segment)
             if number not in best or rank < best[number][1]:
                 best[number] = (segment, rank)
-        hits: list[Hit] = []
-        for number, session_id in self._store.session_ids(best).items():
-            time = updated_at(session_id)
-            if time is not None:
-                segment, rank = best[number]
-                hits.append(Hit(session_id, segment, -rank * _recency(now, time)))
+        found = {session_id: best[number] for number, session_id in self._store.session_ids(best).items()}
+        hits = [
+            Hit(session_id, found[session_id][0], -found[session_id][1] * _recency(now, time))
+            for session_id, time in times(found).items()
+        ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.session_id))
 
 

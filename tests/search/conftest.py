@@ -1,6 +1,6 @@
 """A tool whose transcripts are lines of text, and a full-text index over them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -120,7 +120,7 @@ class Corpus:
         """Search."""
         engine = SearchEngine(self.database)
         try:
-            return engine.search(parse_query(query, Path("/")), self._updated_at, NOW)
+            return engine.search(parse_query(query, Path("/")), self._times, NOW)
         finally:
             engine.close()
 
@@ -128,8 +128,8 @@ class Corpus:
         """Names of the sessions found, best first."""
         return [hit.session_id.removeprefix("lines:") for hit in self.hits(query)]
 
-    def _updated_at(self, session_id: str) -> datetime | None:
-        return NOW - timedelta(days=self.ages[session_id]) if session_id in self.ages else None
+    def _times(self, session_ids: Collection[str]) -> dict[str, datetime]:
+        return {name: NOW - timedelta(days=self.ages[name]) for name in session_ids if name in self.ages}
 
 
 @pytest.fixture
