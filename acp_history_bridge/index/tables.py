@@ -106,7 +106,7 @@ class Tables:
                 touched |= self._contested() if position != old_position else set()
                 if reader != old_reader:
                     self.sql.execute(
-                        "UPDATE unit SET fingerprint = '', offset = 0, prefix = NULL WHERE store_id = ?", (store_id,)
+                        "UPDATE unit SET again = 1, offset = 0, prefix = NULL WHERE store_id = ?", (store_id,)
                     )
         for store_id, _, _ in known.values():
             unit_ids = [row[0] for row in self.sql.execute("SELECT id FROM unit WHERE store_id = ?", (store_id,))]

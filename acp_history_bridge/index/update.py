@@ -41,7 +41,8 @@ def store_findings(
     )
 
     before = sessions_of(tables, touched, surroundings.home)
-    tables.remove_units(gone_ids)
+    if gone_ids:
+        tables.remove_units(gone_ids)
     fresh = _put(tables, merged, rows, ids)
     return _resolve_touched(tables, surroundings, touched, before, fresh)
 

@@ -292,6 +292,18 @@ def test_a_page_is_settled_before_the_scan_ends(
     assert settled == [False, False, True, True, True, True, True, True]
 
 
+def test_a_file_as_old_as_the_end_of_a_page_can_still_change_it(
+    home: Path, open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ties are broken by id, so the page is not settled before all files of that time are looked at."""
+    monkeypatch.setattr("acp_history_bridge.index.library._STEP_UNITS", 1)
+    for name in "ab":
+        notes_at(home, f"a/{name}.jsonl", note(name, minute=5), minute=5)
+    library = open_library()
+    settled = [library.settled(SessionQuery(), 1) for _ in library.scan()]
+    assert settled == [False, False, True, True]
+
+
 def test_a_page_is_not_settled_while_one_of_its_own_files_is_waiting(
     home: Path, open_library: OpenLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,9 +371,14 @@ def test_a_store_that_is_named_no_more_goes(home: Path, open_library: OpenLibrar
 
 
 def test_a_new_version_of_an_adapter_looks_again(
-    home: Path, adapter: FakeAdapter, open_library: OpenLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path,
+    adapter: FakeAdapter,
+    open_library: OpenLibrary,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What older code found stays listed until the new code has looked."""
+    """What older code found stays listed until the new code has looked, once."""
     notes_at(home, "a/one.jsonl", note("one"), minute=0)
     library = open_library(tmp_path / "index.db")
     scan(library)
@@ -370,7 +387,9 @@ def test_a_new_version_of_an_adapter_looks_again(
     library = open_library(tmp_path / "index.db")
     assert _ids(library) == ["notes:one"]
     scan(library)
+    scan(library)
     assert len(adapter.inspected) == 2
+    assert caplog.messages == []
 
 
 def test_an_opened_session_has_its_turns(home: Path, open_library: OpenLibrary) -> None:
