@@ -4,6 +4,7 @@ Policy: call and outcome belong together by the call's id alone. An id that was 
 the first outcome after it.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ from .outcomes import LongOutput, Outcome, tool_call
 from .plans import PLAN_TOOLS, TaskList, todo_plan
 from .prompts import Notification, read_notification
 from .records import results_in
-from .skeleton import Skeleton, notification_text
+from .skeleton import Node, Skeleton, notification_text
 from .subagents import AgentFile, AgentFiles
 from .tools import AGENT_TOOLS, Call
 
@@ -52,7 +53,9 @@ class CallReader:
         self._skeleton = skeleton
         self._around = around
         self._tasks = TaskList()
-        self._sides: dict[int, str] = {}  # which inline sub-agent went to which call
+        self._sides: dict[str, int] = {}  # which inline sub-agent each call has got
+        self._next_side: dict[int, int] = {}
+        self._outcomes: tuple[int, dict[str, Outcome]] = (-1, {})
 
     def parts(self, lines: LineReader, block: JsonMap, record: JsonMap, index: int) -> Iterator[Part]:
         """What to show of one call: a tool call, or a plan for the tools that keep to-do lists."""
@@ -86,20 +89,26 @@ class CallReader:
 
     def _outcome(self, lines: LineReader, call_id: str, index: int, made: list[int]) -> Outcome | None:
         found = self._skeleton.results.get(call_id, [])
-        following = next((other for other in made if other > index), len(self._skeleton.nodes))
-        at = next((place for place in found if index <= place < following), None)
-        if at is None and len(made) == 1 and found:
-            at = found[0]
-        if at is None:
-            return None
-        node = self._skeleton.nodes[at]
-        record = lines.record(node.offset, node.size)
-        results = results_in(record)
-        for block in results:
-            if block.get("tool_use_id") == call_id:
-                detail = mapping(record.get("toolUseResult") if len(results) == 1 else None)
-                return Outcome(block.get("content"), block.get("is_error") is True, detail)
-        return None
+        following = bisect_right(made, index)
+        at = bisect_left(found, index)
+        if at == len(found) or (following < len(made) and found[at] >= made[following]):
+            if len(made) > 1 or not found:
+                return None
+            at = 0  # written before its call, but there is no other
+        node = self._skeleton.nodes[found[at]]
+        return self._outcomes_in(lines, node).get(call_id)
+
+    def _outcomes_in(self, lines: LineReader, node: Node) -> dict[str, Outcome]:
+        if node.offset != self._outcomes[0]:  # one line can hold the results of many calls
+            record = lines.record(node.offset, node.size)
+            results = results_in(record)
+            detail = mapping(record.get("toolUseResult") if len(results) == 1 else None)
+            outcomes = {
+                string(block["tool_use_id"]): Outcome(block.get("content"), block.get("is_error") is True, detail)
+                for block in results
+            }
+            self._outcomes = (node.offset, outcomes)
+        return self._outcomes[1]
 
     def _notifications(self, lines: LineReader, call_id: str) -> list[Notification]:
         places = self._skeleton.notifications.get(call_id, [])
@@ -120,13 +129,18 @@ class CallReader:
 
     def _side_of(self, call: Call, index: int) -> int | None:
         prompt = hash(first_string(call.input, "prompt").strip())
-        for root in self._skeleton.side_prompts.get(prompt, ()):
-            if root > index and self._sides.setdefault(root, call.id) == call.id:
-                return root
-        return None
+        roots = self._skeleton.side_prompts.get(prompt, [])
+        if call.id in self._sides or not roots:
+            return self._sides.get(call.id)
+        at = max(bisect_right(roots, index), self._next_side.get(prompt, 0))
+        if at == len(roots):
+            return None
+        self._next_side[prompt] = at + 1
+        self._sides[call.id] = roots[at]
+        return roots[at]
 
 
 def _unique(call_id: str, index: int, made: list[int]) -> str:
-    position = made.index(index) if index in made else 0
+    position = bisect_left(made, index)
     wanted = call_id or f"call-{index}"
     return wanted if position == 0 else f"{wanted}~{position + 1}"

@@ -4,6 +4,7 @@ Policy: nothing a person could read is lost; what is only for the model (signatu
 becomes nothing. A named file or address is passed on as a name and never opened.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
@@ -17,14 +18,13 @@ __all__ = ["Shown", "fenced", "is_known_block", "plain_text", "to_content"]
 Shown = Text | Image | Resource | ResourceLink
 
 _SILENT = frozenset({"thinking", "redacted_thinking", "tool_addition", "tool_reference", "compaction"})
-_FENCE = "```"
+_BACKTICKS = re.compile("`{3,}")
 
 
 def fenced(text: str, language: str = "") -> str:
     """A Markdown code block whose fence is longer than any inside."""
-    fence = _FENCE
-    while fence in text:
-        fence += "`"
+    longest = max(map(len, _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 

@@ -41,30 +41,41 @@ class AgentFiles:
 
     def __init__(self, transcript: Path) -> None:
         self._transcript = transcript
-        self._own: list[AgentFile] | None = None
+        self._listed = False
+        self._own: dict[str, AgentFile] = {}
+        self._by_call: dict[str, list[AgentFile]] = {}
         self._shared: dict[str, AgentFile] = {}
         self._by_prompt: dict[int, list[AgentFile]] | None = None
 
     def started_by(self, call: Call, agent_id: str) -> list[AgentFile]:
         """The agents that a call started; `agent_id` is what its result says, or empty."""
-        own = self._list()
-        if linked := [agent for agent in own if agent.call_id and agent.call_id == call.id]:
+        self._list_once()
+        if linked := self._by_call.get(call.id):
             return linked
         if agent_id:
-            named = [agent for agent in own if agent.id == agent_id]
-            return named or ([self._shared[agent_id]] if agent_id in self._shared else [])
+            named = self._own.get(agent_id) or self._shared.get(agent_id)
+            return [named] if named else []
         prompt = first_string(call.input, "prompt").strip()
         # Two calls with one prompt have two agents: each takes the next one.
         waiting = self._prompts().get(hash(prompt), []) if prompt else []
         return [waiting.pop(0)] if waiting else []
 
-    def _list(self) -> list[AgentFile]:
-        if self._own is None:
-            directory = session_directory(self._transcript) / "subagents"
-            self._own = list(self._agents_in(directory, with_meta=True))
-            # Up to 2.0.77 the agents of all sessions of a project lay side by side.
-            self._shared = {agent.id: agent for agent in self._agents_in(self._transcript.parent, with_meta=False)}
-        return self._own
+    def look_again(self) -> None:
+        """List the directories anew when the next agent is asked for."""
+        self._listed = False
+
+    def _list_once(self) -> None:
+        if self._listed:
+            return
+        self._listed = True
+        self._by_call, self._by_prompt = {}, None
+        directory = session_directory(self._transcript) / "subagents"
+        self._own = {agent.id: agent for agent in self._agents_in(directory, with_meta=True)}
+        for agent in self._own.values():
+            if agent.call_id:
+                self._by_call.setdefault(agent.call_id, []).append(agent)
+        # Up to 2.0.77 the agents of all sessions of a project lay side by side.
+        self._shared = {agent.id: agent for agent in self._agents_in(self._transcript.parent, with_meta=False)}
 
     def _agents_in(self, directory: Path, *, with_meta: bool) -> Iterator[AgentFile]:
         problems: list[Problem] = []  # a directory that cannot be listed has no agents to show
@@ -90,8 +101,8 @@ class AgentFiles:
         if self._by_prompt is None:
             self._by_prompt = {}
             session = self._transcript.stem
-            for agent in [*(agent for agent in self._list() if not agent.call_id), *self._shared.values()]:
-                owner, prompt = _first_prompt(agent.path)
+            for agent in [*self._own.values(), *self._shared.values()]:
+                owner, prompt = ("", "") if agent.call_id else _first_prompt(agent.path)
                 if prompt and (agent.id not in self._shared or owner == session):
                     self._by_prompt.setdefault(hash(prompt), []).append(agent)
         return self._by_prompt

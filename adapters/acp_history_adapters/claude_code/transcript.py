@@ -52,6 +52,7 @@ class ClaudeTranscript:
         """Yield the whole history, and on later calls what was added."""
         lines = LineReader(self._path, self._descriptor)
         first = self._skeleton.read(self._descriptor)
+        self._agents.look_again()
         if self._started:
             touched = sorted(self._skeleton.touched)
             yield from self._replay.calls_again(lines, touched, first)
