@@ -49,6 +49,11 @@ def item_call(home: Path, kind: str, **fields: object) -> ToolCall:
             "hi",
             2,
         ),
+        (
+            "Command: /bin/bash -lc 'ls'\nChunk ID: 1\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\nhi",
+            "hi",
+            0,
+        ),
         ("Wall time: 0.0008 seconds\nOutput:\nhi", "hi", None),
         ("hi", "hi", None),
         ('{"output": cut', '{"output": cut', None),
@@ -69,7 +74,7 @@ def test_a_process_that_still_runs_is_no_failure() -> None:
 
 @pytest.mark.parametrize(
     "raw",
-    ["unsupported call: x", "apply_patch verification failed: no", "aborted by user after 2s", "err: no such tool"],
+    ["unsupported call: x", "apply_patch verification failed: no", "aborted by user after 2s", "invalid arguments: {}"],
 )
 def test_a_refused_call_has_failed(raw: str) -> None:
     """It never ran."""
@@ -314,7 +319,7 @@ def test_waiting_for_sub_agents_shows_their_reports(tmp_path: Path) -> None:
         receiver_agents=[{"thread_id": "t", "agent_nickname": "Nash"}],
         agents_states={"t": {"completed": "Two files."}},
     )
-    assert (call.title, call.content) == ("Wait for the sub-agents Nash", (Text("Two files."),))
+    assert (call.title, call.content) == ("Wait for the sub-agents: Nash", (Text("Two files."),))
 
 
 def test_a_spawned_agent_of_a_legacy_call_is_found_by_its_output(tmp_path: Path) -> None:

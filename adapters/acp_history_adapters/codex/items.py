@@ -130,8 +130,8 @@ def _image_view(item: JsonMap, cwd: str | None) -> ToolCall:
 
 
 _COLLAB: dict[str, tuple[str, ToolKind]] = {
-    "spawn_agent": ("Start a sub-agent:", "think"),
-    "send_input": ("Tell the sub-agent:", "other"),
+    "spawn_agent": ("Start a sub-agent", "think"),
+    "send_input": ("Tell the sub-agent", "other"),
     "resume_agent": ("Resume the sub-agent", "other"),
     "wait": ("Wait for the sub-agents", "other"),
     "close_agent": ("Close the sub-agent", "other"),
@@ -141,11 +141,11 @@ _COLLAB: dict[str, tuple[str, ToolKind]] = {
 def _collab(item: JsonMap, _cwd: str | None) -> ToolCall:
     tool, prompt = string(item.get("tool")), string(item.get("prompt"))
     verb, kind = _COLLAB.get(tool, (tool or "Sub-agent", "other"))
-    names = ", ".join(agent.name for agent in _receivers(item))
+    subject = prompt or ", ".join(agent.name for agent in _receivers(item))
     return ToolCall(
         id="",
         name=tool or "agent",
-        title=title(verb.removesuffix(":") if not (prompt or names) else verb, prompt or names),
+        title=title(f"{verb}:", subject) if subject else verb,
         kind=kind,
         status="completed",
         input={"prompt": prompt} if prompt else None,

@@ -18,7 +18,7 @@ __all__ = ["Output", "contents", "read_output", "tool_contents"]
 # `Exit code: 1`, `Wall time: …`, `Chunk ID: …` lines and the like, up to `Output:`.
 _HEADER = re.compile(
     r"(?:Exit code: (?P<exit>-?\d+)|Process exited with code (?P<code>-?\d+)|Process running with session ID \d+"
-    r"|Wall time:? [^\n]*|Chunk ID: [^\n]*|Original token count: \d+|Total output lines: \d+"
+    r"|Command: [^\n]*|Wall time:? [^\n]*|Chunk ID: [^\n]*|Original token count: \d+|Total output lines: \d+"
     r"|Script completed|Script failed|Script running[^\n]*|Warning: [^\n]*)\n"
 )
 _OUTPUT = re.compile(r"Output:(?:\n|\Z)")
@@ -27,6 +27,7 @@ _REFUSALS = (
     "unsupported custom tool call",
     "apply_patch verification failed",
     "failed to parse function arguments",
+    "invalid arguments: ",
     "execution error",
     "exec_command failed",
     "aborted",
