@@ -35,7 +35,7 @@ from acp_history_bridge.turns import (
     Usage,
 )
 from acp_history_bridge.values import JsonMap
-from tests.builders.opencode import Database, Json, text_part, tool_part_of, turns_of, unit_of, write_tree
+from tests.builders.opencode import Database, Json, text_part, tool_part_of, turns_of, unit_of, write_json, write_tree
 
 CWD = "/home/me/shop"
 
@@ -197,12 +197,12 @@ def test_a_shortened_output_is_read_in_full_from_opencodes_own_directory(databas
     outputs = database.root / "tool-output"
     outputs.mkdir()
     (outputs / "tool_1").write_text("all of it", encoding="utf-8")
-    (database.root / "auth.json").write_text("secret", encoding="utf-8")
+    (outputs / "other").write_text("secret", encoding="utf-8")
     for path, shown in (
         ("/elsewhere/tool_1", "all of it"),
         ("tool_2", "a piece"),
-        ("../auth.json", "a piece"),
-        ("..\\auth.json", "a piece"),
+        ("/elsewhere/other", "a piece"),
+        ("..\\other", "a piece"),
     ):
         database.message("assistant", tool_part_of("bash", output="a piece", metadata={"outputPath": path}))
         call = turns_of(database.unit())[-1].parts[0]
@@ -319,6 +319,7 @@ def test_a_child_of_a_tree_cannot_lead_out_of_it(tmp_path: Path) -> None:
     """Ids from a transcript are never joined to paths when they could be more than a name."""
     task = tool_part_of("task", metadata={"sessionId": "../../../ses_2"})
     path = write_tree(tmp_path, ({"role": "assistant"}, (task,)))
+    write_json(path.parent / "../../../ses_2.json", {"id": "ses_2"})
     (call,) = turns_of(unit_of(tmp_path, path))[0].parts
     assert isinstance(call, ToolCall)
     assert call.subagents == ()

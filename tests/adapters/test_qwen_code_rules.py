@@ -524,6 +524,7 @@ def test_a_conversation_is_followed(tmp_path: Path) -> None:
     lines.last = "u3"
     lines.answer("Rewritten", uuid="other")
     assert texts_of(list(transcript.turns())) == ["Rewritten"]
+    assert transcript.left_out == 0
     transcript.close()
     transcript.close()
 

@@ -60,6 +60,10 @@ class _Head:
     def state(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)} if self.closed else {}
 
+    def titled(self) -> bool:
+        """Whether reading on could tell nothing better."""
+        return bool(self.prompt or self.name)
+
     def take(self, data: bytes) -> None:
         """Look at the next line."""
         if self.begun and not self._wants(data):
@@ -142,14 +146,14 @@ def _read_tail(descriptor: int, size: int) -> tuple[_Tail, int]:
 def _read_head(descriptor: int, size: int, head: _Head, *, named: bool) -> None:
     if not head.closed:
         head.closed = _read_first_window(descriptor, size, head)
-    if not head.closed or head.prompt or head.name or named:
+    if not head.closed or head.titled() or named:
         return
     for line in read_lines(descriptor, head.scanned, size):
         if line.data:
             head.take(line.data)
         if not line.pending:
             head.scanned = line.end
-        if head.prompt or head.name:
+        if head.titled():
             return
 
 
