@@ -20,9 +20,11 @@ from acp_history_bridge.timestamps import format_time
 from acp_history_bridge.turns import Part, Text, ToolCall, Turn
 
 __all__ = [
+    "ACKNOWLEDGEMENT",
     "CONTEXT",
     "CWD",
     "SESSION",
+    "SNAPSHOT",
     "START",
     "Chat",
     "best",
@@ -47,6 +49,8 @@ __all__ = [
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 SESSION = "89515a8d-8d0e-4c54-b29a-30dcbb49a232"
 CWD = "/home/ada/src/shop"
+SNAPSHOT = "<state_snapshot>\nWe greeted.\n</state_snapshot>"
+ACKNOWLEDGEMENT = "Got it. Thanks for the additional context!"
 CONTEXT = "<session_context>\nThis is the Gemini CLI. We are setting up the context for our chat.\n</session_context>"
 
 

@@ -34,7 +34,7 @@ def shell_result(told: str, shown: str, status: ToolStatus, full: str = "") -> S
         full: The whole output, where the model was told only parts of it.
     """
     labels: dict[str, str] = {}
-    body = told.rstrip()
+    body = told.rstrip().removesuffix("</untrusted_context>").rstrip()  # a cut text keeps only the closing mark
     while match := _LABEL.fullmatch(body[body.rfind("\n") + 1 :]):
         labels[match[1]] = match[2].strip()
         body = body[: max(body.rfind("\n"), 0)]
