@@ -125,8 +125,10 @@ class Skim:
         """Take in a last line that only lacks its newline."""
         rest = read_at(descriptor, offset, LINE_LIMIT + 1)
         if 0 < len(rest) <= LINE_LIMIT and rest.rstrip().endswith(b"}") and b"\n" not in rest:
+            bad_lines = self.facts.bad_lines
             self._take(rest)
             self._settle_time()
+            self.facts.bad_lines = bad_lines  # it may not be finished after all
 
     def _take_all(self, lines: list[bytes]) -> None:
         number = 0
