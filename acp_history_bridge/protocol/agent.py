@@ -183,7 +183,7 @@ class Agent:
             if limit == 1 or len(wire.encode(result)) < _LIST_FRAME_LIMIT:
                 break
             limit = max(min(limit, len(page.sessions)) // 2, 1)
-        self._pushes.listed(page.sessions, datetime.now(UTC))
+        self._pushes.listed(page.sessions)
         return Reply(result)
 
     async def _load(self, params: JsonMap) -> Reply:

@@ -5,7 +5,7 @@ Policy:
 - Only fields that changed since the client last heard of them; a title that vanished is not sent, for clients choke on
   null. Removed sessions are missing in the next list; the protocol has no message for it.
 - Which sessions: by the setting `pushes`, those that are open here, those that were listed too, or also those that
-  appeared since the first list. A scan that finds old sessions late does not make them new.
+  appeared since the first list, however old they are: a copied or restored transcript is new to the client.
 - At most one burst per second over all sessions, never around a load (`calm.py`).
 """
 
@@ -42,13 +42,13 @@ class Pushes:
         self._calm = calm
         self._listed: dict[str, _Heard] = {}
         self._open: dict[str, _Heard] = {}
-        self._first_list: datetime | None = None
+        self._has_listed = False
         self._pending: dict[str, Session] = {}
         self._wake = anyio.Event()
 
-    def listed(self, sessions: Iterable[Session], now: datetime) -> None:
+    def listed(self, sessions: Iterable[Session]) -> None:
         """The client is being told of these sessions."""
-        self._first_list = self._first_list or now
+        self._has_listed = True
         if self._mode in ("listed", "all"):
             self._listed.update((session.id, _Heard(session.title, session.updated_at)) for session in sessions)
 
@@ -85,9 +85,7 @@ class Pushes:
                 await anyio.sleep(_INTERVAL)
 
     def _is_new(self, change: Change) -> bool:
-        if self._mode != "all" or self._first_list is None or change.kind != "added":
-            return False
-        return change.session.updated_at >= self._first_list
+        return self._mode == "all" and self._has_listed and change.kind == "added"
 
     def _news(self, session: Session) -> bytes | None:
         heard = self._open.get(session.id) or self._listed.get(session.id)

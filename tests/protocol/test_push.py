@@ -75,11 +75,11 @@ def test_pushes_wait_for_loads(bridge: Connection) -> None:
         ("off", []),
         ("open", ["made:opened"]),
         ("listed", ["made:listed", "made:opened"]),
-        ("all", ["made:listed", "made:new", "made:opened"]),
+        ("all", ["made:listed", "made:new", "made:old", "made:opened"]),
     ],
 )
 def test_the_setting_says_for_which_sessions(mode: PushMode, expected: list[str]) -> None:
-    """Sessions that a scan finds late are not new, and removed ones are not mentioned."""
+    """What appeared is new to the client, however old its times are; removed sessions are not mentioned."""
     source = MemorySource()
     for name in ("listed", "opened", "removed"):
         source.add(session(f"made:{name}"), [say(0)])
