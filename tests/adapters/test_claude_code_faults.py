@@ -14,7 +14,7 @@ from pyfakefs.fake_filesystem_unittest import Patcher
 from acp_history_adapters.claude_code import ClaudeCode
 from acp_history_bridge.adapter import Transcript
 from acp_history_bridge.errors import TranscriptError
-from acp_history_bridge.turns import ToolCall, Turn
+from acp_history_bridge.turns import Text, ToolCall, Turn
 from tests.builders.claude_code import (
     ClaudeLines,
     calls_of,
@@ -124,6 +124,22 @@ def test_a_result_that_comes_later_brings_its_call_back(tmp_path: Path) -> None:
     assert said_in([done]) == ["agent: Done."]
     assert list(transcript.turns()) == []
     transcript.close()
+
+
+def test_a_background_report_that_comes_later_brings_its_call_back(tmp_path: Path) -> None:
+    """The call was launched, and reported on minutes afterwards."""
+    lines = ClaudeLines()
+    lines.call("Agent", {"prompt": "Look"}, call="t1")
+    lines.result("Async agent launched", call="t1", toolUseResult={"status": "async_launched"})
+    path = lines.save(tmp_path)
+    with closing(open_at(path)) as transcript:
+        assert calls_of(list(transcript.turns()))[0].status == "unfinished"
+        before = len(lines.data())
+        note = "<tool-use-id>t1</tool-use-id><status>completed</status><result>Found.</result>"
+        lines.prompt(f"<task-notification>{note}</task-notification>")
+        _append(path, lines.data()[before:])
+        (call,) = calls_of(list(transcript.turns()))
+        assert (call.status, call.content[-1]) == ("completed", Text("Found."))
 
 
 def test_an_agent_that_is_started_later_is_found(tmp_path: Path) -> None:

@@ -42,12 +42,14 @@ def test_a_rewound_prompt_is_left_out_with_all_that_followed(tmp_path: Path) -> 
     lines.prompt("One")
     place = lines.answer("1")
     lines.prompt("Two")
-    lines.answer("2")
+    lines.call("Bash", {"command": "ls"})
+    lines.result("a.py")
+    lines.add("attachment", attachment={"type": "queued_command", "prompt": "and three"})
     lines.prompt("Two, better", parent=place)
     lines.answer("2b")
     transcript = open_at(lines.save(tmp_path))
     assert said_in(list(transcript.turns())) == ["user: One", "agent: 1", "user: Two, better", "agent: 2b"]
-    assert transcript.left_out == 2
+    assert transcript.left_out == 3
     transcript.close()
 
 
@@ -270,6 +272,17 @@ def test_edits_are_shown_with_the_lines_around_them(tmp_path: Path) -> None:
     assert (call.title, call.kind) == ("Edit x.py", "edit")
 
 
+def test_an_edit_that_makes_a_file_has_no_old_text(tmp_path: Path) -> None:
+    """An insertion into a file that was there has an empty one."""
+    patch = [{"oldStart": 0, "newStart": 1, "lines": ["+a"]}]
+    for original, old in (("", None), ("b", "")):
+        lines = ClaudeLines()
+        lines.call("Edit", {"file_path": "/n", "old_string": "", "new_string": "a\n"})
+        lines.result("ok", toolUseResult={"structuredPatch": patch, "originalFile": original})
+        (call,) = calls_of(turns_at(lines.save(tmp_path)))
+        assert call.content == (Diff("/n", "a\n", old),)
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "diffs"),
     [
@@ -342,7 +355,10 @@ def test_to_do_lists_are_plans(tmp_path: Path) -> None:
     lines.result("Updated", call="t2")
     lines.call("TaskUpdate", {"taskId": "1", "status": "deleted"}, call="t3")
     lines.result("no", call="t3", error=True)
-    assert _said(lines, tmp_path) == ["agent: (in_progress) doing a", "agent: (pending) x", "agent: (completed) x"]
+    lines.call("TaskUpdate", {"taskId": "1", "status": "deleted"}, call="t4")
+    lines.result("yes", call="t4")
+    said = _said(lines, tmp_path)
+    assert said == ["agent: (in_progress) doing a", "agent: (pending) x", "agent: (completed) x", "agent: "]
 
 
 def test_only_the_base_name_of_a_named_output_file_is_opened(tmp_path: Path) -> None:
@@ -364,6 +380,19 @@ def test_only_the_base_name_of_a_named_output_file_is_opened(tmp_path: Path) -> 
     (call,) = calls_of(turns_at(path))
     assert call.shell is not None
     assert call.shell.output == "whole\n"
+
+
+def test_a_stored_picture_is_not_read_as_text(tmp_path: Path) -> None:
+    """Tools store other things than text there, too."""
+    lines = ClaudeLines()
+    lines.call("mcp__stock__picture", {})
+    lines.result("<persisted-output>\nsaved to: /x/a.png\n\nPreview</persisted-output>")
+    path = lines.save(tmp_path)
+    stored = path.with_suffix("") / "tool-results" / "a.png"
+    stored.parent.mkdir(parents=True)
+    stored.write_bytes(b"\x89PNG")
+    (call,) = calls_of(turns_at(path))
+    assert call.content == (Text("saved to: /x/a.png\n\nPreview"),)
 
 
 def _background_call(lines: ClaudeLines) -> None:
