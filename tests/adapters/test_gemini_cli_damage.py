@@ -192,7 +192,8 @@ VALUES = st.recursive(
 
 def places_in(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The path to every value inside a JSON value."""
-    for name, child in (*mapping(value).items(), *enumerate(items(value))):
+    children: list[tuple[str | int, object]] = [*mapping(value).items(), *enumerate(items(value))]
+    for name, child in children:
         yield (*path, name)
         yield from places_in(child, (*path, name))
 

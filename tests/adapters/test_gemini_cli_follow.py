@@ -6,6 +6,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from acp_history_adapters.gemini_cli import GeminiCli
 from acp_history_bridge.turns import Compaction, Text
 from tests.builders.gemini_cli import (
     ACKNOWLEDGEMENT,
@@ -18,9 +19,11 @@ from tests.builders.gemini_cli import (
     message,
     opened,
     parts_in,
+    record_of,
     replay,
     response,
     said,
+    unit_at,
     write_log,
 )
 
@@ -162,3 +165,39 @@ def test_following_in_pieces_shows_what_the_whole_shows(tmp_path: Path, seed: in
                 file.write(chat.data[start : start + size])
             followed += parts_in(list(transcript.turns()))
     assert followed == expected
+
+
+# -- the text index ----------------------------------------------------------------------------------------------------
+
+
+def passages(home: Path, path: Path, since: int = 0, *, output: bool = False) -> list[tuple[str, str]]:
+    """What is worth finding in a transcript."""
+    found = GeminiCli().passages(unit_at(home, path), record_of(home, path), since, output=output)
+    return [(passage.kind, passage.text) for passage in found]
+
+
+def test_what_was_said_can_be_found_once(tmp_path: Path) -> None:
+    """Also what a rewritten list repeats, or alone holds; printed text only when it is wanted."""
+    kept = [message("u", "user", "one"), message("s", "user", SNAPSHOT)]
+    chat = Chat().user("one", "u").agent("1", "a").agent("1", "a", toolCalls=[call("glob", {"pattern": "*"}, "x.py")])
+    path = chat.parts(response("call-1", "glob", "x.py")).rebuild(*kept).write(tmp_path)
+    expected = [("message", "one"), ("message", "1"), ("tool", "Find *"), ("message", "We greeted.")]
+    assert passages(tmp_path, path) == expected
+    assert passages(tmp_path, path, output=True) == [*expected[:3], ("output", "x.py"), expected[3]]
+
+
+def test_only_new_lines_are_looked_at_for_the_text_index(tmp_path: Path) -> None:
+    """Each passage says from where to go on; an unfinished line is left for the next time."""
+    chat = Chat().user("one", "u")
+    path = chat.write(tmp_path)
+    (first,) = GeminiCli().passages(unit_at(tmp_path, path), record_of(tmp_path, path))
+    assert first.end == path.stat().st_size
+    chat.rebuild(message("u", "user", "one")).user("two").raw(b'{"id":"x","type":"user","content":"three"}')
+    assert passages(tmp_path, chat.write(tmp_path), first.end) == [("message", "two")]
+
+
+def test_documents_and_logs_are_looked_at_as_a_whole(tmp_path: Path) -> None:
+    """They are rewritten as a whole, too."""
+    document = Chat().user("one").agent("1").write_document(tmp_path)
+    assert passages(tmp_path, document) == [("message", "one"), ("message", "1")]
+    assert passages(tmp_path, write_log(tmp_path, [log_entry("typed")])) == [("message", "typed")]

@@ -1,9 +1,10 @@
 """Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.json[l]`. Format and decisions: docs/tools/gemini-cli.md."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from acp_history_adapters.gemini_cli.metadata import inspect_chat
+from acp_history_adapters.gemini_cli.passages import line_passages
 from acp_history_adapters.gemini_cli.paths import (
     LOG,
     affected,
@@ -24,6 +25,7 @@ from acp_history_bridge.adapter import (
     Environment,
     Inspection,
     Known,
+    Passage,
     Problem,
     SessionRecord,
     Store,
@@ -79,6 +81,14 @@ class GeminiCli(Adapter):
         if unit.path.name == LOG:
             return PromptLog(unit, record.native_id)
         return ChatTranscript(unit.path, record.native_id, record.cwd)
+
+    def passages(self, unit: Unit, record: SessionRecord, since: int = 0, *, output: bool = False) -> Iterator[Passage]:
+        """Yield what the text index holds; of lines only the new ones."""
+        if unit.path.suffix != ".jsonl":
+            yield from super().passages(unit, record, since, output=output)
+            return
+        with open_regular(unit.path) as descriptor:
+            yield from line_passages(descriptor, record.cwd, since, output=output)
 
     def resume_command(self, record: SessionRecord) -> Command | None:
         """`gemini --resume ID` in the project's directory, the only place where the tool finds the session."""
