@@ -151,6 +151,10 @@ class History:
             session = await self._request(lambda index: index.find(session_id))
         return session
 
+    async def scanned(self) -> None:
+        """Wait for the first complete scan."""
+        await self._scanned.wait()
+
     async def open(self, session: Session) -> Transcript:
         """Open a session for reading; see `SessionSource.open`."""
         return await self._request(lambda index: index.open(session))

@@ -4,13 +4,16 @@ Transcripts write ISO 8601 with and without zone, and epoch numbers in seconds o
 is taken as UTC. What does not parse is None, never an error.
 """
 
+import re
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["format_time", "from_epoch_ms", "from_ns", "parse_time"]
+__all__ = ["format_time", "from_epoch_ms", "from_ns", "parse_since", "parse_time"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_3000_MS = 32_503_680_000_000
 
+_SPAN = re.compile(r"(\d{1,5})([mhdw])")
+_SPAN_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 def parse_time(value: object) -> datetime | None:
     """Read an ISO 8601 string, or a number of seconds or milliseconds since the epoch."""
@@ -46,3 +49,16 @@ def from_ns(nanoseconds: int) -> datetime:
 def format_time(time: datetime) -> str:
     """Write RFC 3339 in UTC with milliseconds and `Z` (CodeCompanion ignores offsets)."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def parse_since(text: str, now: datetime) -> datetime | None:
+    """Read what a person types for "since": a span before `now` (`90m`, `12h`, `7d`, `4w`) or an ISO 8601 time.
+
+    A time without zone is local, for a person means the clock on the wall; None for anything else.
+    """
+    try:
+        if span := _SPAN.fullmatch(text):
+            return now - timedelta(**{_SPAN_UNITS[span[2]]: int(span[1])})
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

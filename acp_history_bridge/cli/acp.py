@@ -3,7 +3,10 @@
 Nothing is opened here: the histories are made by a function that the server calls once `initialize` is answered.
 """
 
+import sys
 from argparse import Namespace
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_history_bridge.cli.context import Context
@@ -18,13 +21,13 @@ __all__ = ["run"]
 
 def run(arguments: Namespace, context: Context) -> int:
     """Serve the client on standard input and output until it leaves."""
-    del arguments
 
     def open_library() -> "Library":
         return context.library(context.adapters())
 
-    def make_source() -> "History":
+    def make_source() -> "AbstractAsyncContextManager[History]":
         from acp_history_bridge.history import History, HistoryOptions
+        from acp_history_bridge.search.background import with_text_index
         from acp_history_bridge.watch.root import WatchOptions
 
         watch = context.settings.watch
@@ -35,6 +38,14 @@ def run(arguments: Namespace, context: Context) -> int:
             reconcile=watch.reconcile_seconds,
             watching=WatchOptions(force_polling=watch.mode == "poll", poll_interval=watch.poll_seconds),
         )
-        return History(open_library, options)
+        history = History(open_library, options)
+        return history if context.text_index() is None else with_text_index(history, _update_command(arguments))
 
     return serve(make_source, context.settings)
+
+
+def _update_command(arguments: Namespace) -> list[str]:
+    """What brings the full-text index up to date, with the settings of this process."""
+    named: Path | None = arguments.config
+    config = [] if named is None else ["--config", str(named.absolute())]
+    return [sys.executable, "-m", "acp_history_bridge", "search", "--update", "--quiet", *config]

@@ -2,9 +2,9 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,11 +31,14 @@ class Context:
 
     Attributes:
         environment: The machine, or the sample pretending to be one.
+        settings: What is in force.
+        sources: Which file or variable each setting that is not at its default comes from.
         demo: Whether it is the sample.
     """
 
     environment: Environment
     settings: Settings
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
     demo: bool = False
 
     def adapters(self) -> list[Adapter]:
@@ -56,9 +59,14 @@ class Context:
         from acp_history_bridge.index.library import Library
         from acp_history_bridge.index.store import IndexStore
 
-        return Library(adapters, self.environment, IndexStore.open(self.cache_file("index.db")))
+        store = IndexStore.open(self._cache_file("index.db"))
+        return Library(adapters, self.environment, store, text_index=self.text_index())
 
-    def cache_file(self, name: str) -> Path | None:
+    def text_index(self) -> Path | None:
+        """Where the full-text index lies; None when there is none."""
+        return self._cache_file("text.db") if self.settings.search.full_text else None
+
+    def _cache_file(self, name: str) -> Path | None:
         """Where a database that can be made again lies; None to keep it in memory, as the sample's is."""
         if self.demo or not self.settings.index.persistent:
             return None
@@ -80,19 +88,19 @@ def opened(arguments: Namespace) -> Generator[Context]:
         ConfigurationError: A setting is wrong.
     """
     machine = current_environment()
-    settings = _settings(machine, arguments.config)
+    settings, sources = _settings(machine, arguments.config)
     if not arguments.demo:
-        yield Context(machine, settings)
+        yield Context(machine, settings, sources)
         return
     from acp_history_bridge.sample import sample_environment
 
     with sample_environment() as environment:
-        yield Context(environment, settings, demo=True)
+        yield Context(environment, settings, sources, demo=True)
 
 
-def _settings(machine: Environment, named: Path | None) -> Settings:
+def _settings(machine: Environment, named: Path | None) -> tuple[Settings, dict[str, str]]:
     """Read the settings from the file that is named, which must exist, or from the usual one, which need not."""
     if named is not None:
         machine = replace(machine, variables={**machine.variables, _CONFIG_VARIABLE: str(named)})
     usual = None if _CONFIG_VARIABLE in machine.variables else config_file(machine.home)
-    return load_settings(machine, usual)[0]
+    return load_settings(machine, usual)

@@ -15,7 +15,7 @@ __all__ = ["COMMANDS", "LOG_LEVELS", "build_parser"]
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 # Which module of this package runs a command.
-COMMANDS = {"index": "index", "acp": "acp", "try": "tour"}
+COMMANDS = {"index": "index", "search": "search", "acp": "acp", "try": "tour", "config": "config"}
 
 _AddCommand = Callable[..., argparse.ArgumentParser]
 
@@ -31,8 +31,10 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"acp-history-bridge {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_index(commands.add_parser)
+    _add_search(commands.add_parser)
     _add_acp(commands.add_parser)
     _add_try(commands.add_parser)
+    _add_config(commands.add_parser)
     for command in commands.choices.values():
         _add_common_options(command)
     return parser
@@ -44,17 +46,43 @@ def _add_index(add: _AddCommand) -> None:
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object: sessions and their total number")
     form.add_argument("--jsonl", action="store_true", help="print one JSON object per session and line")
-    command.add_argument("--tool", action="append", metavar="TOOL", help="only this tool; can be given several times")
-    command.add_argument("--cwd", type=Path, metavar="DIR", help="only sessions of this very directory")
-    command.add_argument(
-        "--since", metavar="TIME", help="only sessions active since then: 2026-11-01, 2026-11-01T09:30, 12h, 7d, 4w"
-    )
+    _add_filters(command)
     command.add_argument(
         "--search", default="", metavar="WORDS", help="only sessions with all these words in the title"
     )
     command.add_argument(
         "--limit", type=_count, metavar="N", help="at most N sessions, 0 for all (default: 50 on a terminal, else all)"
     )
+
+
+def _add_search(add: _AddCommand) -> None:
+    text = "find sessions by what was said in them"
+    command = add(
+        "search",
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}, best match first. "
+        'A query holds words, "phrases", prefix*, -excluded, and the filters tool:, cwd: and since:.',
+    )
+    command.add_argument("query", nargs="*", metavar="WORD", help="what to look for; all of it must occur")
+    command.add_argument("--json", action="store_true", help="print one JSON object: sessions with their snippets")
+    _add_filters(command)
+    command.add_argument("--limit", type=_count, metavar="N", help="at most N sessions (default: 20)")
+    command.add_argument("--update", action="store_true", help="bring the full-text index up to date first")
+    command.add_argument("--quiet", action="store_true", help="with --update: run at low priority and say nothing")
+
+
+def _add_filters(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--tool", action="append", metavar="TOOL", help="only this tool; can be given several times")
+    command.add_argument("--cwd", type=Path, metavar="DIR", help="only sessions of this very directory")
+    command.add_argument(
+        "--since", metavar="TIME", help="only sessions active since then: 2026-11-01, 2026-11-01T09:30, 12h, 7d, 4w"
+    )
+
+
+def _add_config(add: _AddCommand) -> None:
+    text = "show the settings in force, and where each comes from"
+    command = add("config", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _add_acp(add: _AddCommand) -> None:

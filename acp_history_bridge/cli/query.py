@@ -1,22 +1,20 @@
 """From the options of a list to a query, and from a query to its sessions."""
 
 import os
-import re
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_history_bridge.adapter import Adapter
 from acp_history_bridge.errors import ConfigurationError
 from acp_history_bridge.index.library import Library
 from acp_history_bridge.sessions import Session, SessionQuery
+from acp_history_bridge.timestamps import parse_since
 
-__all__ = ["make_query", "parse_since", "sessions_of"]
+__all__ = ["make_query", "sessions_of"]
 
 _PAGE = 500
-_SPAN = re.compile(r"(\d{1,5})([mhdw])")
-_SPAN_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def make_query(arguments: Namespace, adapters: Sequence[Adapter]) -> SessionQuery:
@@ -28,8 +26,9 @@ def make_query(arguments: Namespace, adapters: Sequence[Adapter]) -> SessionQuer
     return SessionQuery(
         cwd=None if arguments.cwd is None else Path(os.path.abspath(arguments.cwd)),  # noqa: PTH100 - Path keeps `..`
         tools=None if arguments.tool is None else frozenset(_tool(name, adapters) for name in arguments.tool),
-        since=None if arguments.since is None else parse_since(arguments.since, datetime.now(UTC)),
-        words=arguments.search,
+        since=None if arguments.since is None else _since(arguments.since),
+        words=getattr(arguments, "search", ""),
+        search=" ".join(getattr(arguments, "query", ())),
     )
 
 
@@ -40,18 +39,11 @@ def _tool(name: str, adapters: Sequence[Adapter]) -> str:
     raise ConfigurationError(f"--tool {name}: not one of {', '.join(adapter.name for adapter in adapters)}")
 
 
-def parse_since(text: str, now: datetime) -> datetime:
-    """Read a span before `now` (`12h`, `7d`) or an ISO 8601 time, which is local unless it names a zone.
-
-    Raises:
-        ConfigurationError: It is neither.
-    """
-    try:
-        if match := _SPAN.fullmatch(text):
-            return now - timedelta(**{_SPAN_UNITS[match[2]]: int(match[1])})
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise ConfigurationError(f"--since {text}: not a time like 2026-11-01, 2026-11-01T09:30, 12h, 7d") from error
+def _since(text: str) -> datetime:
+    moment = parse_since(text, datetime.now(UTC))
+    if moment is None:
+        raise ConfigurationError(f"--since {text}: not a time like 2026-11-01, 2026-11-01T09:30, 12h, 7d")
+    return moment
 
 
 def sessions_of(library: Library, query: SessionQuery, limit: int) -> Iterator[Session]:

@@ -31,7 +31,7 @@ class Searchable(Protocol):
 
     def page(self, wanted: SessionQuery, limit: int, cursor: str | None) -> Page: ...  # noqa: D102 - see Catalogue
     def times(self, wanted: SessionQuery, ids: Collection[str]) -> Mapping[str, datetime]: ...  # noqa: D102
-    def by_ids(self, ids: Sequence[str]) -> tuple[Session, ...]: ...  # noqa: D102
+    def by_ids(self, wanted: SessionQuery, ids: Sequence[str]) -> tuple[Session, ...]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class _Search:
 
     asked: SessionQuery
     query: Query
+    filters: SessionQuery
     order: tuple[str, ...]
     hits: Mapping[str, Hit]
 
@@ -71,7 +72,7 @@ class SearchPages:
         token, start = self._position(asked, cursor)
         search = self._kept[token]
         ids = search.order[start : start + limit]
-        sessions = self._index.by_ids(ids)
+        sessions = self._index.by_ids(search.filters, ids)
         end = start + len(ids)
         return Page(
             sessions,
@@ -111,7 +112,7 @@ class SearchPages:
         hits = {} if engine is None else {hit.session_id: hit for hit in engine.search(query, self._times(filters))}
         titles = self._titled(filters, query)
         order = (*titles, *(session_id for session_id in hits if session_id not in titles))
-        return _Search(asked, query, order, hits)
+        return _Search(asked, query, filters, order, hits)
 
     def _times(self, filters: SessionQuery) -> Callable[[Collection[str]], Mapping[str, datetime]]:
         return lambda ids: self._index.times(filters, ids)
@@ -154,7 +155,7 @@ def _combined(asked: SessionQuery, query: Query) -> SessionQuery:
     return replace(
         asked,
         search="",
-        tools=frozenset.intersection(*tools) if tools else None,
+        tools=frozenset[str].intersection(*tools) if tools else None,
         since=max(times, default=None),
         below=asked.below if query.cwd is None else Path(query.cwd),
     )

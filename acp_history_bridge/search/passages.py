@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from acp_history_bridge.adapter import Passage
-from acp_history_bridge.turns import Compaction, Part, Resource, ShellResult, Text, ToolCall, Turn
+from acp_history_bridge.turns import Compaction, Location, Part, Resource, ShellResult, Text, ToolCall, Turn
 
-__all__ = ["passages_of"]
+__all__ = ["passages_of", "tool_passage"]
 
 
 def passages_of(turns: Iterable[Turn], *, output: bool = False) -> Iterator[Passage]:
@@ -15,13 +15,17 @@ def passages_of(turns: Iterable[Turn], *, output: bool = False) -> Iterator[Pass
             yield from _of_part(part, output=output)
 
 
+def tool_passage(title: str, locations: Iterable[Location], end: int = 0) -> Passage:
+    """What is found of a tool call: its title and the paths it touched."""
+    return Passage("tool", "\n".join(dict.fromkeys((title, *(location.path for location in locations)))), end)
+
+
 def _of_part(part: Part, *, output: bool) -> Iterator[Passage]:
     match part:
         case Text(text) | Compaction(_, text):
             yield Passage("message", text)
         case ToolCall():
-            paths = (location.path for location in part.locations)
-            yield Passage("tool", "\n".join(dict.fromkeys((part.title, *paths))))
+            yield tool_passage(part.title, part.locations)
             if output:
                 yield from _outputs(part)
         case _:

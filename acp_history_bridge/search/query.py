@@ -15,17 +15,15 @@ filter whose value makes no sense.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_history_bridge.errors import BridgeError
-from acp_history_bridge.timestamps import parse_time
+from acp_history_bridge.timestamps import parse_since
 
 __all__ = ["Query", "QueryError", "Term", "parse_query"]
 
 _PIECE = re.compile(r'(?P<minus>-?)(?:(?P<filter>tool|cwd|since):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S+))')
-_AGO = re.compile(r"(\d{1,5})([hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 
 
 class QueryError(BridgeError):
@@ -109,9 +107,7 @@ def _directory(text: str, home: Path) -> str:
 
 
 def _since(text: str, now: datetime) -> datetime:
-    if ago := _AGO.fullmatch(text):
-        return now - timedelta(hours=int(ago[1]) * _HOURS[ago[2]])
-    moment = parse_time(text)
+    moment = parse_since(text, now)
     if moment is None:
         raise QueryError(f"since:{text} is no date (2026-11-01) and no span (12h, 7d, 2w)")
     return moment

@@ -4,14 +4,11 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from acp_history_bridge.cli.query import parse_since
-from acp_history_bridge.errors import ConfigurationError
 from tests.cli.conftest import Bridge
 from tests.conftest import digest_tree
 
@@ -32,7 +29,6 @@ KEYS = {
     "path",
 }
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
-NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 def _sessions(bridge: Bridge, *arguments: str, cwd: Path | None = None) -> list[Mapping[str, object]]:
@@ -265,47 +261,3 @@ def test_listing_changes_no_history(bridge: Bridge) -> None:
     _sessions(bridge)
 
     assert digest_tree(bridge.home / ".claude") == before
-
-
-@pytest.mark.parametrize(
-    ("text", "time"),
-    [
-        ("90m", NOW - timedelta(minutes=90)),
-        ("12h", NOW - timedelta(hours=12)),
-        ("7d", NOW - timedelta(days=7)),
-        ("2w", NOW - timedelta(weeks=2)),
-        ("2026-11-01T09:30Z", datetime(2026, 11, 1, 9, 30, tzinfo=UTC)),
-        ("2026-11-01T09:30+02:00", datetime(2026, 11, 1, 7, 30, tzinfo=UTC)),
-    ],
-)
-def test_since_takes_spans_and_times(text: str, time: datetime) -> None:
-    """A span counts back from now, a time with a zone is that time."""
-    assert parse_since(text, NOW) == time
-
-
-@pytest.mark.parametrize(
-    ("text", "time"),
-    [
-        ("2026-07-01", datetime(2026, 6, 30, 22, tzinfo=UTC)),
-        ("2026-11-01", datetime(2026, 10, 31, 23, tzinfo=UTC)),
-        ("2026-10-25T01:30", datetime(2026, 10, 24, 23, 30, tzinfo=UTC)),
-    ],
-)
-def test_since_without_a_zone_is_local_time(monkeypatch: pytest.MonkeyPatch, text: str, time: datetime) -> None:
-    """People mean their own clock, in summer and in winter."""
-    import time as clock
-
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    clock.tzset()
-    try:
-        assert parse_since(text, NOW) == time
-    finally:
-        monkeypatch.undo()
-        clock.tzset()
-
-
-@pytest.mark.parametrize("text", ["", "yesterday", "7", "7y", "2026-13-01", "-3d"])
-def test_since_refuses_everything_else(text: str) -> None:
-    """A time that cannot be understood is not guessed."""
-    with pytest.raises(ConfigurationError, match="not a time like"):
-        parse_since(text, NOW)

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_history_bridge.timestamps import format_time, from_epoch_ms, from_ns, parse_time
+from acp_history_bridge.timestamps import format_time, from_epoch_ms, from_ns, parse_since, parse_time
 
 MOMENT = datetime(2026, 11, 20, 10, 26, 49, 214000, UTC)
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 _TIMES = st.datetimes(
     # hypothesis wants bounds without a zone
@@ -122,3 +123,46 @@ def test_any_file_time_becomes_a_time(nanoseconds: int) -> None:
 def test_a_file_time_keeps_its_microseconds() -> None:
     """Ordering by modification time needs more than seconds."""
     assert from_ns(1_795_170_409_214_567_891) == MOMENT.replace(microsecond=214567)
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("90m", NOW - timedelta(minutes=90)),
+        ("12h", NOW - timedelta(hours=12)),
+        ("7d", NOW - timedelta(days=7)),
+        ("2w", NOW - timedelta(weeks=2)),
+        ("2026-11-01T09:30Z", datetime(2026, 11, 1, 9, 30, tzinfo=UTC)),
+        ("2026-11-01T09:30+02:00", datetime(2026, 11, 1, 7, 30, tzinfo=UTC)),
+    ],
+)
+def test_since_takes_spans_and_times(text: str, time: datetime) -> None:
+    """A span counts back from now, a time with a zone is that time."""
+    assert parse_since(text, NOW) == time
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-07-01", datetime(2026, 6, 30, 22, tzinfo=UTC)),
+        ("2026-11-01", datetime(2026, 10, 31, 23, tzinfo=UTC)),
+        ("2026-10-25T01:30", datetime(2026, 10, 24, 23, 30, tzinfo=UTC)),
+    ],
+)
+def test_since_without_a_zone_is_local_time(monkeypatch: pytest.MonkeyPatch, text: str, time: datetime) -> None:
+    """People mean their own clock, in summer and in winter."""
+    import time as clock
+
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    clock.tzset()
+    try:
+        assert parse_since(text, NOW) == time
+    finally:
+        monkeypatch.undo()
+        clock.tzset()
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "7y", "2026-13-01", "-3d"])
+def test_since_refuses_everything_else(text: str) -> None:
+    """A time that cannot be understood is not guessed."""
+    assert parse_since(text, NOW) is None
