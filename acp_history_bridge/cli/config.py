@@ -1,6 +1,7 @@
 """`bridge config`: which settings are in force, and where each comes from."""
 
 from argparse import Namespace
+from typing import cast
 
 from acp_history_bridge.cli.context import Context
 from acp_history_bridge.cli.output import prepare_stdout, write_json, write_lines
@@ -26,14 +27,13 @@ def run(arguments: Namespace, context: Context) -> int:
 
 
 def _as_json(setting: Setting) -> dict[str, object]:
-    value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
-    return {"value": value, "source": setting.source}
+    return {"value": setting.value, "source": setting.source}
 
 
 def _shown(value: object) -> str:
     """A value as the file would hold it."""
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_shown, value))}]"
+        return f"[{', '.join(map(_shown, cast('tuple[object, ...]', value)))}]"
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{terminal_safe(value)}"' if isinstance(value, str) else str(value)

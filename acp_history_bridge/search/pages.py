@@ -150,12 +150,12 @@ class SearchPages:
 
 def _combined(asked: SessionQuery, query: Query) -> SessionQuery:
     """The filters of the list and those of the search together."""
-    tools = [names for names in (asked.tools, query.tools or None) if names is not None]
+    tools = asked.tools if not query.tools else query.tools if asked.tools is None else asked.tools & query.tools
     times = [time for time in (asked.since, query.since) if time is not None]
     return replace(
         asked,
         search="",
-        tools=frozenset[str].intersection(*tools) if tools else None,
+        tools=tools,
         since=max(times, default=None),
         below=asked.below if query.cwd is None else Path(query.cwd),
     )
