@@ -246,6 +246,16 @@ def test_a_changed_marker_is_noticed(tmp_path: Path) -> None:
     assert (first.cwd, second.cwd, before.fingerprint == after.fingerprint) == (CWD, OTHER, False)
 
 
+def test_a_changed_registry_is_noticed_where_there_is_no_marker(tmp_path: Path) -> None:
+    """It lies outside the watched folder, but takes part in the fingerprint."""
+    path = Chat().user("Hello").write(tmp_path)
+    (path.parent.parent / ".project_root").unlink()
+    before = unit_at(tmp_path, path)
+    (tmp_path / ".gemini" / "projects.json").write_text(json.dumps({"projects": {CWD: "shop"}}), encoding="utf-8")
+    assert unit_at(tmp_path, path).fingerprint != before.fingerprint
+    assert {unit.path: unit for unit in GeminiCli().discover(store_at(tmp_path)).units}[path] == unit_at(tmp_path, path)
+
+
 def test_a_hand_copied_session_is_a_displaced_copy(tmp_path: Path) -> None:
     """Same id and `projectHash` in another project's folder: the copy in the own project is shown."""
     own = Chat().user("Hello").write(tmp_path)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from acp_history_adapters.gemini_cli.projects import MARKER
+from acp_history_adapters.gemini_cli.projects import MARKER, REGISTRY
 from acp_history_bridge.adapter import RESCAN, Affected, Discovery, Environment, Problem, Store, Unit
 from acp_history_bridge.errors import TranscriptError
 from acp_history_bridge.files import fingerprint_of, list_directory, open_regular, stat_regular
@@ -86,11 +86,11 @@ def discover(store: Store) -> Discovery:
 
 
 def _units_in(store: Store, folder: Path, problems: list[Problem]) -> Iterator[Unit]:
-    marker = stat_regular(folder / MARKER)
+    owner = _owner(store, folder)
     entries = list_directory(folder / _CHATS, problems) if _is_directory(folder / _CHATS) else None
     for entry in entries or ():
         if is_transcript(entry.name) and (status := stat_regular(entry)):
-            yield Unit(store, Path(entry.path), fingerprint_of(status, marker))
+            yield Unit(store, Path(entry.path), fingerprint_of(status, owner))
     if log := unit_at(store, folder / LOG):
         yield log
 
@@ -103,13 +103,18 @@ def unit_at(store: Store, path: Path) -> Unit | None:
     """Stat one unit. A marker or, for a log, the list of transcripts changes what its sessions are."""
     match _parts(store, path):
         case (project, "chats", name) if is_transcript(name):
-            beside = stat_regular(store.root / project / MARKER)
+            beside = _owner(store, store.root / project)
         case (project, "logs.json"):
             beside = _stat(store.root / project / _CHATS)
         case _:
             return None
     status = stat_regular(path)
     return Unit(store, path, fingerprint_of(status, beside)) if status else None
+
+
+def _owner(store: Store, folder: Path) -> os.stat_result | None:
+    """What says whose folder it is: its marker, else the registry."""
+    return stat_regular(folder / MARKER) or stat_regular(store.root.parent / REGISTRY)
 
 
 def _stat(path: Path) -> os.stat_result | None:

@@ -15,11 +15,11 @@ import orjson
 from acp_history_bridge.files import read_small, stat_regular
 from acp_history_bridge.values import mapping
 
-__all__ = ["MARKER", "Project", "Projects", "is_path_hash"]
+__all__ = ["MARKER", "REGISTRY", "Project", "Projects", "is_path_hash"]
 
 MARKER = ".project_root"
+REGISTRY = "projects.json"
 
-_REGISTRY = "projects.json"
 _MARKER_LIMIT = 16 * 1024
 _REGISTRY_LIMIT = 4 * 1024 * 1024
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -56,14 +56,14 @@ class Projects:
 
     def project(self, folder: Path) -> Project:
         """Resolve a folder below a store's root."""
-        by_slug, by_hash = self._registry(folder.parent.parent / _REGISTRY)
+        by_slug, by_hash = self._registry(folder.parent.parent / REGISTRY)
         hashed = folder.name if is_path_hash(folder.name) else ""
         cwd = self._marker(folder / MARKER) or by_slug.get(folder.name) or by_hash.get(hashed)
         return Project(folder.name, cwd, hashed or (_hash(cwd) if cwd else ""))
 
     def directory_of(self, folder: Path, path_hash: str) -> str | None:
         """The registered directory with this hash."""
-        return self._registry(folder.parent.parent / _REGISTRY)[1].get(path_hash)
+        return self._registry(folder.parent.parent / REGISTRY)[1].get(path_hash)
 
     def _marker(self, path: Path) -> str | None:
         signature = _signature(path)
