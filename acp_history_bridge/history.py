@@ -12,6 +12,7 @@ Policy:
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
@@ -27,6 +28,8 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from acp_history_bridge.adapter import Adapter, Command, Store, Transcript
+from acp_history_bridge.decisions import Decisions
+from acp_history_bridge.errors import IndexStoreError
 from acp_history_bridge.feed import ChangeFeed
 from acp_history_bridge.sessions import Change, Page, Session, SessionQuery, ToolSummary, plain_id
 from acp_history_bridge.watch import Watcher, WatchOptions, WatchStatus
@@ -58,7 +61,9 @@ class SessionIndex(Protocol):
     """What is asked of the index, on one thread; implemented by `acp_history_bridge.index.library.Library`."""
 
     @property
-    def stores(self) -> tuple[Store, ...]: ...  # noqa: D102 - documented where it is implemented, as all below
+    def decisions(self) -> Decisions: ...  # noqa: D102 - documented where it is implemented, as all below
+    @property
+    def stores(self) -> tuple[Store, ...]: ...  # noqa: D102
 
     def scan(self) -> Iterator[Step]: ...  # noqa: D102
     def rescan(self, store: Store) -> Iterator[Step]: ...  # noqa: D102
@@ -67,6 +72,7 @@ class SessionIndex(Protocol):
     def settled(self, query: SessionQuery, limit: int, cursor: str | None = None) -> bool: ...  # noqa: D102
     def count(self, query: SessionQuery) -> int: ...  # noqa: D102
     def find(self, session_id: str) -> Session | None: ...  # noqa: D102
+    def decided(self) -> tuple[Change, ...]: ...  # noqa: D102
     def open(self, session: Session) -> Transcript: ...  # noqa: D102
     def adapter(self, tool: str) -> Adapter: ...  # noqa: D102
     def close(self) -> None: ...  # noqa: D102
@@ -155,6 +161,23 @@ class History:
         """Wait for the first complete scan."""
         await self._scanned.wait()
 
+    async def count(self, query: SessionQuery) -> int:
+        """How many sessions a query finds; see `SessionSource.count`."""
+        await self._scanned.wait()
+        return await self._request(lambda index: index.count(query))
+
+    async def hide(self, session: Session) -> None:
+        """Leave a session out of every list; see `SessionSource.hide`."""
+        await self._decide(lambda decisions: decisions.hide(session.id))
+
+    async def archive(self, session: Session, *, archived: bool) -> None:
+        """Put a session away, or back; see `SessionSource.archive`."""
+        await self._decide(lambda decisions: (decisions.archive if archived else decisions.unarchive)(session.id))
+
+    async def set_title(self, session: Session, title: str) -> None:
+        """Give a session a title of the user's; see `SessionSource.set_title`."""
+        await self._decide(lambda decisions: decisions.set_title(session.id, title))
+
     async def open(self, session: Session) -> Transcript:
         """Open a session for reading; see `SessionSource.open`."""
         return await self._request(lambda index: index.open(session))
@@ -200,6 +223,16 @@ class History:
 
     async def _request(self, function: Callable[[SessionIndex], _T]) -> _T:
         return await self._worker.run(Priority.REQUEST, lambda: function(self._opened()))
+
+    async def _decide(self, decide: Callable[[Decisions], object]) -> None:
+        def decide_here(index: SessionIndex) -> tuple[Change, ...]:
+            try:
+                decide(index.decisions)
+            except sqlite3.Error as error:
+                raise IndexStoreError(f"this could not be stored: {error}") from error
+            return index.decided()
+
+        self._publish(await self._request(decide_here))
 
     def _opened(self) -> SessionIndex:
         if self._index is None:
@@ -309,7 +342,8 @@ class History:
 
     def _publish(self, changes: tuple[Change, ...], *, news: bool = True) -> None:
         for change in changes:
-            self._counts[change.session.tool] += _COUNTED.get(change.kind, 0)
+            if change.session.listed:
+                self._counts[change.session.tool] += _COUNTED.get(change.kind, 0)
         told = changes if news else tuple(change for change in changes if change.kind != "added")
         for feed in self._feeds:
             feed.add(told)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # anyio must not be loaded by the terminal commands, which ar
 __all__ = [
     "Change",
     "ChangeKind",
+    "Inclusion",
     "Page",
     "Session",
     "SessionQuery",
@@ -39,6 +40,7 @@ _ID_LIMIT = 200
 _SUFFIX_LENGTH = 8
 
 ChangeKind = Literal["added", "changed", "removed"]
+Inclusion = Literal["exclude", "include", "only"]
 TextIndexState = Literal["complete", "building", "off"]
 
 
@@ -69,9 +71,12 @@ class Session:
         tool: Name of its adapter.
         unit: Where its best copy lies, with the fingerprint it was last inspected at.
         record: What the adapter said of that copy.
-        title: One line, at most 200 characters; None when the tool has no title and there is no prompt.
+        title: One line, at most 200 characters; the user's own, else the tool's or the first prompt's, if any.
         cwd: Absolute; the home directory when unknown.
         cwd_known: Whether `cwd` is the session's own.
+        hidden: The user does not want to see it in lists.
+        put_away: The user archived it in the bridge.
+        listed: Whether lists show it: not hidden, nor made by a program while those are not wanted.
     """
 
     id: str
@@ -81,11 +86,19 @@ class Session:
     title: str | None
     cwd: str
     cwd_known: bool = True
+    hidden: bool = False
+    put_away: bool = False
+    listed: bool = True
 
     @property
     def updated_at(self) -> datetime:
         """Time of the last activity; what lists are ordered by."""
         return self.record.updated_at
+
+    @property
+    def archived(self) -> bool:
+        """Put away, in the bridge or in its own tool."""
+        return self.put_away or self.record.archived
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +112,8 @@ class SessionQuery:
         since: Only sessions with activity at or after this time.
         words: Only sessions whose title contains every one of these blank-separated words, in any case.
         search: Only sessions that a full-text query finds (`acp_history_bridge.search.query`), best match first.
+        hidden: What to do with sessions that the user hid.
+        archived: What to do with archived ones.
     """
 
     cwd: Path | None = None
@@ -107,6 +122,8 @@ class SessionQuery:
     since: datetime | None = None
     words: str = ""
     search: str = ""
+    hidden: Inclusion = "exclude"
+    archived: Inclusion = "include"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +153,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happened to a listed session.
+    """What happened to a session. One that lists leave out (`listed` is False) is reported, too: it may be open.
 
     Attributes:
         session: As it is now; for a removed one, as it was last.
@@ -175,8 +192,56 @@ class SessionSource(Protocol):
         """
         ...
 
+    async def count(self, query: SessionQuery) -> int:
+        """How many sessions all pages hold together; waits for the first scan.
+
+        Raises:
+            QueryError: As `page`.
+        """
+        ...
+
     async def find(self, session_id: str) -> Session | None:
-        """Look a wire id up; waits for the first scan before it says that there is none."""
+        """Look a wire id up, listed or not; waits for the first scan before it says that there is none."""
+        ...
+
+    async def hide(self, session: Session) -> None:
+        """Leave a session out of every list from now on; its transcript stays as it is.
+
+        Raises:
+            IndexStoreError: It could not be stored.
+        """
+        ...
+
+    async def archive(self, session: Session, *, archived: bool) -> None:
+        """Put a session away in the bridge, or take that back; what its tool thinks of it stays.
+
+        Raises:
+            IndexStoreError: It could not be stored.
+        """
+        ...
+
+    async def set_title(self, session: Session, title: str) -> None:
+        """Give a session a title that no generated one replaces.
+
+        Raises:
+            IndexStoreError: It could not be stored.
+        """
+        ...
+
+    async def trash(self, session: Session) -> None:
+        """Move the files that belong to this session alone to the desktop's trash.
+
+        Raises:
+            BridgeError: They cannot be moved; says why.
+        """
+        ...
+
+    async def fork(self, session: Session) -> Session:
+        """Make a new session of the same tool that goes on from where this one ends; this one stays as it is.
+
+        Raises:
+            BridgeError: The tool's format does not allow it, or it could not be written; says why.
+        """
         ...
 
     async def open(self, session: Session) -> Transcript:

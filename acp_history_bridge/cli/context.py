@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from acp_history_bridge.adapter import Adapter, Environment
 from acp_history_bridge.cli.parser import LOG_LEVELS
-from acp_history_bridge.directories import cache_directory, config_file, state_directory
+from acp_history_bridge.directories import cache_directory, config_file, data_directory, state_directory
 from acp_history_bridge.environment import current_environment
 from acp_history_bridge.errors import ConfigurationError
 from acp_history_bridge.logs import configure
@@ -56,15 +56,20 @@ class Context:
 
     def library(self, adapters: Sequence[Adapter]) -> "Library":
         """Open the index over the histories of these tools."""
-        from acp_history_bridge.index.library import Library
+        from acp_history_bridge.index.library import Library, LibraryOptions
         from acp_history_bridge.index.store import IndexStore
 
         store = IndexStore.open(self._cache_file("index.db"))
-        return Library(adapters, self.environment, store, text_index=self.text_index())
+        options = LibraryOptions(self.text_index(), self._decisions(), self.settings.headless)
+        return Library(adapters, self.environment, store, options)
 
     def text_index(self) -> Path | None:
         """Where the full-text index lies; None when there is none."""
         return self._cache_file("text.db") if self.settings.search.full_text else None
+
+    def _decisions(self) -> Path | None:
+        """Where the user's decisions lie; the sample's are forgotten with it."""
+        return None if self.demo else data_directory(self.environment.home) / "decisions.db"
 
     def _cache_file(self, name: str) -> Path | None:
         """Where a database that can be made again lies; None to keep it in memory, as the sample's is."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import Connection
@@ -15,6 +16,7 @@ from acp_history_bridge.index.resolve import Surroundings
 from acp_history_bridge.index.store import IndexStore
 from acp_history_bridge.index.tables import ProblemCount, Tables
 from acp_history_bridge.index.update import Gone, learn, resolve_again, store_findings
+from acp_history_bridge.index.visibility import Visibility
 from acp_history_bridge.sessions import Change, Page, Session, SessionQuery
 
 __all__ = ["Catalogue"]
@@ -23,12 +25,21 @@ T = TypeVar("T")
 
 
 class Catalogue:
-    """What is known of all sessions. Every method is one transaction or one query."""
+    """What is known of all sessions. Every method is one transaction or one query.
+
+    Sessions come out as lists show them (`visibility.py`); changes, as the index has seen them.
+    """
 
     def __init__(
-        self, database: IndexStore, stores: Mapping[Store, str], prefixes: Mapping[str, str], home: Path
+        self,
+        database: IndexStore,
+        stores: Mapping[Store, str],
+        prefixes: Mapping[str, str],
+        home: Path,
+        visibility: Visibility,
     ) -> None:
         """Bind the database to its stores, each given with the version of the code that reads it."""
+        self._visibility = visibility
         self._database = database
         self._stores = tuple(stores)
         self._readers = stores
@@ -79,7 +90,8 @@ class Catalogue:
         Raises:
             CursorError: The cursor was not made by this process for this query.
         """
-        return self._read(lambda tables: query.page(tables, self._filter(wanted), limit, cursor))
+        page = self._read(lambda tables: query.page(tables, self._filter(wanted), limit, cursor))
+        return replace(page, sessions=self._visibility.applied(page.sessions))
 
     def count(self, wanted: SessionQuery) -> int:
         """How many sessions a query finds."""
@@ -89,13 +101,18 @@ class Catalogue:
         """When those of these sessions that the query allows were last active."""
         return self._read(lambda tables: query.times(tables, self._filter(wanted), ids))
 
-    def by_ids(self, ids: Sequence[str]) -> tuple[Session, ...]:
-        """The sessions with these ids, in their order."""
-        return self._read(lambda tables: query.by_ids(tables, ids, self._surroundings.home))
+    def by_ids(self, wanted: SessionQuery, ids: Sequence[str]) -> tuple[Session, ...]:
+        """Those of these sessions that the query allows, in the order of the ids."""
+        return self._visibility.applied(self._read(lambda tables: query.by_ids(tables, self._filter(wanted), ids)))
 
     def find(self, session_id: str) -> Session | None:
-        """The session with this wire id."""
-        return self._read(lambda tables: query.find(tables, session_id, self._surroundings.home))
+        """The session with this wire id, listed or not."""
+        found = self._find(session_id)
+        return None if found is None else self._visibility.applied([found])[0]
+
+    def decided(self) -> tuple[Change, ...]:
+        """What was decided about sessions since this was asked last, as lists show it."""
+        return self._visibility.news(self._find)
 
     def problems(self) -> list[ProblemCount]:
         """What the units' adapters complained about."""
@@ -105,8 +122,11 @@ class Catalogue:
         """Close the database."""
         self._database.close()
 
+    def _find(self, session_id: str) -> Session | None:
+        return self._read(lambda tables: query.find(tables, session_id, self._surroundings.home))
+
     def _filter(self, wanted: SessionQuery) -> query.Filter:
-        return query.Filter(wanted, self._surroundings)
+        return query.Filter(wanted, self._surroundings, self._visibility)
 
     def _read(self, work: Callable[[Tables], T]) -> T:
         return self._database.read(lambda connection: work(Tables(connection, self._stores)))

@@ -14,20 +14,23 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from acp_history_bridge.adapter import Adapter, Environment, Problem, Store, Transcript, Unit
+from acp_history_bridge.decisions import Decisions
 from acp_history_bridge.index.adapters import Adapters
 from acp_history_bridge.index.catalogue import Catalogue
 from acp_history_bridge.index.look import Finding, look
 from acp_history_bridge.index.scan import Backlog, ScanStep
 from acp_history_bridge.index.store import IndexStore
 from acp_history_bridge.index.tables import ProblemCount, fingerprint_text
+from acp_history_bridge.index.visibility import Visibility
 from acp_history_bridge.search.pages import SearchPages
 from acp_history_bridge.sessions import Change, Page, Session, SessionQuery
 
-__all__ = ["Library", "ProblemCount", "ScanStep"]
+__all__ = ["Library", "LibraryOptions", "ProblemCount", "ScanStep"]
 
 _STEP_SECONDS = 0.02
 _STEP_UNITS = 200
@@ -36,11 +39,27 @@ _PASSES = 3  # a database that breaks again and again is not worth a fourth
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class LibraryOptions:
+    """What a library has besides its index.
+
+    Attributes:
+        text_index: Where the full-text index lies; None for none.
+        decisions: Where the user's decisions lie; None keeps them in memory.
+        headless: Whether sessions that a program made are listed.
+    """
+
+    text_index: Path | None = None
+    decisions: Path | None = None
+    headless: bool = True
+
+
 class Library:
     """All sessions of all tools.
 
     Attributes:
         stores: Where all tools keep histories, each real directory once per tool and layout.
+        decisions: What the user decided; each takes effect at once, and is reported by `decided`.
     """
 
     def __init__(
@@ -48,8 +67,7 @@ class Library:
         adapters: Sequence[Adapter],
         environment: Environment,
         store: IndexStore,
-        *,
-        text_index: Path | None = None,
+        options: LibraryOptions | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         """Bind adapters, machine and databases.
@@ -58,18 +76,22 @@ class Library:
             adapters: All of them.
             environment: The machine.
             store: The index.
-            text_index: Where the full-text index lies; None for none.
+            options: See `LibraryOptions`.
             clock: Tells the nanoseconds since the epoch.
         """
+        options = options or LibraryOptions()
         self._adapters = Adapters(adapters, environment)
+        self.decisions = Decisions(options.decisions)
+        self._visibility = Visibility(self.decisions, headless=options.headless)
         self.stores = self._adapters.stores
         self._catalogue = Catalogue(
             store,
             {place: self._adapters.reader(place) for place in self.stores},
             {adapter.name: adapter.prefix for adapter in adapters},
             environment.home,
+            self._visibility,
         )
-        self._search = SearchPages(self._catalogue, text_index, environment.home)
+        self._search = SearchPages(self._catalogue, options.text_index, environment.home)
         self._clock = clock
         self._epoch = 0  # grows with every refresh: what a running scan has listed may be outdated then
         self._backlog: Backlog | None = None  # of the running scan of everything
@@ -152,6 +174,10 @@ class Library:
             return False
         return not self._backlog.can_change(self.page(query, limit, cursor), query, limit)
 
+    def decided(self) -> tuple[Change, ...]:
+        """What has been decided about sessions since the last changes, here or by another process."""
+        return self._catalogue.decided()
+
     def open(self, session: Session) -> Transcript:
         """Open a session for reading its turns.
 
@@ -184,6 +210,7 @@ class Library:
         """Close the databases; nothing may be asked afterwards. Idempotent."""
         self._search.close()
         self._catalogue.close()
+        self.decisions.close()
 
     def _answered(self, ask: Callable[[], T], *, repeat: bool = True) -> T:
         """Ask the catalogue; if it has just lost its database, find everything again first.
@@ -266,4 +293,4 @@ class Library:
 
     def _with_unreported(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
         changes, self._unreported = (*self._unreported, *changes), ()
-        return changes
+        return (*self._visibility.told(changes), *self.decided())

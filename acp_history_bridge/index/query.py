@@ -18,6 +18,7 @@ from acp_history_bridge.errors import CursorError
 from acp_history_bridge.index.records import decode_record
 from acp_history_bridge.index.resolve import Surroundings, folded, sort_key, time_of
 from acp_history_bridge.index.tables import Tables
+from acp_history_bridge.index.visibility import Visibility
 from acp_history_bridge.sessions import Page, Session, SessionQuery
 from acp_history_bridge.text import replace_surrogates
 
@@ -36,15 +37,20 @@ _SESSIONS = """
     CROSS JOIN record AS r ON r.unit_id = s.unit_id AND r.position = s.position
 """
 _WITH_PLAIN_ID = " WHERE s.plain_id IN (SELECT value FROM json_each(?))"
-_WITH_ID = " WHERE s.id IN (SELECT value FROM json_each(?))"
+_WITH_ID = "s.id IN (SELECT value FROM json_each(?))"
 _TIMES = "SELECT s.id, s.sort_key FROM json_each(?) AS wanted CROSS JOIN session AS s ON s.id = wanted.value"
 _COUNT = "SELECT count(*) FROM session AS s"
 
 
 class Filter:
-    """A query, ready for the database and for comparing with another."""
+    """A query, ready for the database and for comparing with another.
 
-    def __init__(self, query: SessionQuery, surroundings: Surroundings) -> None:
+    Attributes:
+        home: Stands in for an unknown working directory.
+        digest: The same for queries that ask for the same.
+    """
+
+    def __init__(self, query: SessionQuery, surroundings: Surroundings, visibility: Visibility) -> None:
         self.home = surroundings.home
         self._clauses: list[str] = []
         self._values: list[object] = []
@@ -59,18 +65,16 @@ class Filter:
             self._add("s.tool IN (SELECT value FROM json_each(?))", json.dumps(sorted(query.tools)))
         if query.since is not None:
             self._add("s.sort_key >= ?", sort_key(query.since))
-        if words := sorted(set(folded(replace_surrogates(query.words)).split())):
-            missing = "SELECT 1 FROM json_each(?) AS word WHERE instr(s.folded, word.value) = 0"
-            self._add(f"NOT EXISTS ({missing})", json.dumps(words))
+        words = set(folded(replace_surrogates(query.words)).split())
+        asked = (self._clauses, self._values, sorted(words), query.hidden, query.archived)
+        # Without what was decided: hiding a session must not make the cursors of its list stale.
+        self.digest = hashlib.blake2b(repr(asked).encode(), digest_size=16).digest()
+        for clause, values in visibility.clauses(query, words):
+            self._add(clause, *values)
 
     def _add(self, clause: str, *values: object) -> None:
         self._clauses.append(clause)
         self._values.extend(values)
-
-    @property
-    def digest(self) -> bytes:
-        """The same for queries that ask for the same."""
-        return hashlib.blake2b(repr((self._clauses, self._values)).encode(), digest_size=16).digest()
 
     def after(self, position: tuple[int, str] | None) -> tuple[str, list[object]]:
         """The WHERE clause with its values, starting after a position."""
@@ -110,10 +114,11 @@ def times(tables: Tables, wanted: Filter, ids: Iterable[str]) -> dict[str, datet
     return {session_id: time_of(key) for session_id, key in rows}
 
 
-def by_ids(tables: Tables, ids: Sequence[str], home: str) -> tuple[Session, ...]:
-    """The sessions with these very ids, in their order; those that have gone are missing."""
-    rows = tables.sql.execute(_SESSIONS + _WITH_ID, (json.dumps(ids),))
-    found = {session.id: session for session in _sessions(tables, rows.fetchall(), home)}
+def by_ids(tables: Tables, wanted: Filter, ids: Sequence[str]) -> tuple[Session, ...]:
+    """Those of these sessions that the query allows, in the order of the ids."""
+    where, values = wanted.after(None)
+    rows = tables.sql.execute(f"{_SESSIONS}{where or ' WHERE true'} AND {_WITH_ID}", (*values, json.dumps(ids)))
+    found = {session.id: session for session in _sessions(tables, rows.fetchall(), wanted.home)}
     return tuple(found[session_id] for session_id in ids if session_id in found)
 
 

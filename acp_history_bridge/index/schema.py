@@ -11,7 +11,7 @@ from typing import Literal
 __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "Verdict", "create", "examine"]
 
 APPLICATION_ID = 0x41434842  # "ACHB"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Verdict = Literal["current", "older", "newer", "foreign"]
 
@@ -61,7 +61,9 @@ _TABLES = {
             title TEXT,
             folded TEXT NOT NULL,
             cwd BLOB,
-            cwd_key BLOB
+            cwd_key BLOB,
+            headless INTEGER NOT NULL,
+            archived INTEGER NOT NULL
         ) WITHOUT ROWID""",
     "directory": """
         CREATE TABLE directory (

@@ -14,7 +14,7 @@ from acp_history_bridge.index.records import DamagedIndexError, decode_record
 __all__ = ["Place", "ProblemCount", "RecordRow", "SessionRow", "Tables", "UnitRow", "fingerprint_text"]
 
 # The columns of `session`, in the order of the schema.
-SessionRow = tuple[str, str, str, int, int, str, int, str | None, str, bytes | None, bytes | None]
+SessionRow = tuple[str, str, str, int, int, str, int, str | None, str, bytes | None, bytes | None, bool, bool]
 # Unit id, position, plain id, digest of the working directory, data.
 RecordRow = tuple[int, int, str, str | None, bytes]
 
@@ -222,7 +222,7 @@ class Tables:
     def replace_sessions(self, plain_ids: Iterable[str], rows: Sequence[SessionRow]) -> None:
         """Put these sessions in the place of all that have one of these plain ids."""
         self.sql.execute("DELETE FROM session WHERE plain_id IN (SELECT value FROM json_each(?))", (_list(plain_ids),))
-        self.sql.executemany("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self.sql.executemany("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     # Directories
 

@@ -128,6 +128,8 @@ def _row(item: Resolved, directories: Directories) -> SessionRow:
         folded(session.title or ""),
         None if cwd is None else cwd.encode("utf-8", errors="surrogatepass"),
         None if cwd is None else directories.key(cwd),
+        session.record.headless,
+        session.record.archived,
     )
 
 

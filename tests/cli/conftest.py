@@ -32,6 +32,7 @@ class Bridge:
             # Beside the home directory, so that "nothing in it has changed" can be tested.
             "XDG_STATE_HOME": str(home.with_name("state")),
             "XDG_CACHE_HOME": str(home.with_name("cache")),
+            "XDG_DATA_HOME": str(home.with_name("data")),
         }
 
     def __call__(self, *arguments: str, cwd: Path | None = None, **variables: str) -> Result:

@@ -33,6 +33,7 @@ _ROUNDS = 20
 
 @pytest.mark.process_slow
 @pytest.mark.timeout(300)
+@pytest.mark.fault("I4")
 def test_a_killed_bridge_leaves_a_sound_index(home: Path, tmp_path: Path, open_library: OpenLibrary) -> None:
     """Twenty bridges are killed while they write; each time the file is sound, and nothing is missing after a scan."""
     path = tmp_path / "cache" / "index.db"

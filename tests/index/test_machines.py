@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -236,7 +237,7 @@ class PagingMachine(_Machine):
             raise AssertionError("a cursor was accepted for another query")
 
 
-TestIndex = IndexMachine.TestCase
+TestIndex = pytest.mark.fault("Z1", "R2", "R3")(IndexMachine.TestCase)
 TestIndex.settings = settings(max_examples=40, stateful_step_count=15, deadline=None)
-TestPaging = PagingMachine.TestCase
+TestPaging = pytest.mark.fault("Z1", "T4")(PagingMachine.TestCase)
 TestPaging.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)

@@ -31,6 +31,7 @@ def library(home: Path, open_library: OpenLibrary) -> Library:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 9, 10])
+@pytest.mark.fault("T4")
 def test_pages_are_the_list_in_order(library: Library, size: int) -> None:
     """Newest first, ties by id, whatever the page size; the last page has no cursor."""
     expected = ["s8", "s7", "s4", "s5", "s6", "s3", "s2", "s1", "s0"]
@@ -44,6 +45,7 @@ def test_a_cursor_does_not_depend_on_the_page_size(library: Library) -> None:
     assert len(library.page(ALL, 100, first.next_cursor).sessions) == 7
 
 
+@pytest.mark.fault("T4")
 def test_a_forged_cursor_is_refused(library: Library) -> None:
     """Whatever is not a cursor made here is an error, never a page."""
     cursor = library.page(ALL, 2).next_cursor
@@ -55,6 +57,7 @@ def test_a_forged_cursor_is_refused(library: Library) -> None:
             library.page(ALL, 2, forged)
 
 
+@pytest.mark.fault("T4")
 def test_a_cursor_belongs_to_its_query(library: Library) -> None:
     """Another filter refuses it; the same one, written differently, takes it."""
     query = SessionQuery(words="title  TITLE", tools=frozenset({"notes", "other"}))
@@ -65,6 +68,7 @@ def test_a_cursor_belongs_to_its_query(library: Library) -> None:
             library.page(other, 2, cursor)
 
 
+@pytest.mark.fault("T4")
 def test_a_cursor_of_another_process_is_refused(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a restart the client starts over."""
     cursor = library.page(ALL, 2).next_cursor
@@ -138,6 +142,7 @@ _QUERY = st.builds(
 
 @settings(max_examples=30, deadline=None)
 @given(sessions=st.lists(_SESSION, max_size=12), query=_QUERY, size=st.integers(1, 5))
+@pytest.mark.fault("Z3")
 def test_queries_find_what_a_linear_search_finds(
     tmp_path_factory: pytest.TempPathFactory,
     sessions: list[tuple[int, str, str, str]],

@@ -49,6 +49,7 @@ def test_the_newest_files_are_looked_at_first(home: Path, adapter: FakeAdapter, 
     assert adapter.inspected == [paths[1], paths[2], paths[0]]
 
 
+@pytest.mark.fault("P2")
 def test_an_unchanged_file_is_not_looked_at_again(
     home: Path, adapter: FakeAdapter, tmp_path: Path, open_library: OpenLibrary
 ) -> None:
@@ -62,6 +63,7 @@ def test_an_unchanged_file_is_not_looked_at_again(
     assert len(adapter.inspected) == 1
 
 
+@pytest.mark.fault("P3")
 def test_an_appended_file_is_continued(home: Path, adapter: FakeAdapter, open_library: OpenLibrary) -> None:
     """The adapter gets back what was known, and the change carries the state before."""
     path = notes_at(home, "a/one.jsonl", note("one", PADDING), minute=0)
@@ -76,6 +78,7 @@ def test_an_appended_file_is_continued(home: Path, adapter: FakeAdapter, open_li
     assert change.before.title.startswith("xxx")
 
 
+@pytest.mark.fault("R3")
 def test_a_file_with_another_head_is_read_from_the_start(
     home: Path, adapter: FakeAdapter, open_library: OpenLibrary
 ) -> None:
@@ -94,6 +97,7 @@ def test_a_file_with_another_head_is_read_from_the_start(
     assert adapter.continued == []
 
 
+@pytest.mark.fault("R2")
 def test_a_replaced_file_is_read_from_the_start(home: Path, adapter: FakeAdapter, open_library: OpenLibrary) -> None:
     """Another inode is another file, even if it continues the old one."""
     path = notes_at(home, "a/one.jsonl", note("one", PADDING), minute=0)
@@ -104,6 +108,7 @@ def test_a_replaced_file_is_read_from_the_start(home: Path, adapter: FakeAdapter
     assert adapter.continued == []
 
 
+@pytest.mark.fault("R3")
 def test_a_truncated_file_loses_what_it_lost(home: Path, open_library: OpenLibrary) -> None:
     """A shorter file is read anew, and its missing session is removed."""
     path = notes_at(home, "a/one.jsonl", note("one"), note("two"))
@@ -113,6 +118,7 @@ def test_a_truncated_file_loses_what_it_lost(home: Path, open_library: OpenLibra
     assert summary(library.refresh([path])) == [("changed", "notes:one"), ("removed", "notes:two")]
 
 
+@pytest.mark.fault("R6")
 def test_a_file_written_just_before_the_look_is_looked_at_again(
     home: Path, adapter: FakeAdapter, open_library: OpenLibrary
 ) -> None:
@@ -130,6 +136,7 @@ def test_a_file_written_just_before_the_look_is_looked_at_again(
     assert len(adapter.inspected) == 2
 
 
+@pytest.mark.fault("R7", "F10")
 def test_an_incomplete_listing_removes_nothing(home: Path, adapter: FakeAdapter, open_library: OpenLibrary) -> None:
     """As long as a folder cannot be listed its sessions stay; a complete listing without them removes them."""
     path = notes_at(home, "a/one.jsonl", note("one"))
@@ -143,6 +150,7 @@ def test_an_incomplete_listing_removes_nothing(home: Path, adapter: FakeAdapter,
     assert summary(scan(library)) == [("removed", "notes:one")]
 
 
+@pytest.mark.fault("F10", "F11")
 def test_an_unreadable_file_keeps_its_sessions(home: Path, adapter: FakeAdapter, open_library: OpenLibrary) -> None:
     """A look that was not complete keeps the old records, and is repeated until it succeeds."""
     path = notes_at(home, "a/one.jsonl", note("one"), minute=0)
@@ -158,6 +166,7 @@ def test_an_unreadable_file_keeps_its_sessions(home: Path, adapter: FakeAdapter,
     assert library.problems() == ()
 
 
+@pytest.mark.fault("C6")
 def test_a_failing_adapter_harms_only_its_own_unit(
     home: Path, adapter: FakeAdapter, open_library: OpenLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -195,6 +204,7 @@ def test_a_failing_adapter_harms_only_its_own_unit(
         SystemExit(3),
     ],
 )
+@pytest.mark.fault("C6")
 def test_what_the_contract_forbids_is_a_problem(home: Path, open_library: OpenLibrary, answer: object) -> None:
     """Wrong types, times without zone, state that is not JSON and `sys.exit` stay with their unit."""
 
@@ -225,6 +235,7 @@ def test_problems_are_counted_as_long_as_they_are_there(home: Path, open_library
     assert numbers == [3, 4, 2, 2]
 
 
+@pytest.mark.fault("R7")
 def test_a_deleted_directory_takes_its_files_along(home: Path, open_library: OpenLibrary) -> None:
     """Only the directory's own path is reported, and it does not exist any more."""
     path = notes_at(home, "a/one.jsonl", note("one"))
@@ -236,6 +247,7 @@ def test_a_deleted_directory_takes_its_files_along(home: Path, open_library: Ope
     assert summary(library.refresh([path.parent])) == [("removed", "notes:one")]
 
 
+@pytest.mark.fault("R2", "R7")
 def test_a_moved_file_keeps_its_session(home: Path, open_library: OpenLibrary) -> None:
     """Old and new path in one refresh are one change of place, not a session that went and another that came."""
     path = notes_at(home, "a/one.jsonl", note("one"))
@@ -247,6 +259,7 @@ def test_a_moved_file_keeps_its_session(home: Path, open_library: OpenLibrary) -
     assert (change.kind, change.session.id, change.session.unit.path) == ("changed", "notes:one", target)
 
 
+@pytest.mark.fault("R7")
 def test_a_changed_root_lists_the_store(home: Path, open_library: OpenLibrary) -> None:
     """A change of the root itself, or of a directory the adapter cannot place, finds everything new below it."""
     library = open_library()
@@ -370,6 +383,7 @@ def test_a_store_that_is_named_no_more_goes(home: Path, open_library: OpenLibrar
     assert [(session.id, session.title) for session in listed(library)] == [("notes:one", "Hello")]
 
 
+@pytest.mark.fault("I7")
 def test_a_new_version_of_an_adapter_looks_again(
     home: Path,
     adapter: FakeAdapter,
@@ -431,6 +445,7 @@ def _measured(root: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[_Work]:
         yield work
 
 
+@pytest.mark.fault("P2")
 def test_an_unchanged_start_reads_nothing(
     home: Path, open_library: OpenLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -452,6 +467,7 @@ def _traced(store: IndexStore) -> list[str]:
     return statements
 
 
+@pytest.mark.fault("P1")
 def test_a_change_costs_the_same_in_a_big_archive(
     home: Path, open_library: OpenLibrary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -473,6 +489,7 @@ def test_a_change_costs_the_same_in_a_big_archive(
     assert costs[0][0].read < 20_000  # of a file of 70,000
 
 
+@pytest.mark.fault("T1")
 def test_a_session_is_never_newer_than_its_file(home: Path, open_library: OpenLibrary) -> None:
     """An adapter that says otherwise is corrected, because lists stop early by the time of files."""
 

@@ -31,6 +31,7 @@ def _find(library: Library, session_id: str) -> Session:
         ({"kind": "main"}, {"kind": "subagent", "minute": 5}),
     ],
 )
+@pytest.mark.fault("T2")
 def test_copies_of_a_session_are_one(
     home: Path, open_library: OpenLibrary, better: dict[str, object], worse: dict[str, object]
 ) -> None:
@@ -42,6 +43,7 @@ def test_copies_of_a_session_are_one(
     assert [(session.id, session.title) for session in listed(library)] == [("notes:one", "a/copy.jsonl")]
 
 
+@pytest.mark.fault("T3")
 def test_the_next_best_copy_takes_over(home: Path, open_library: OpenLibrary) -> None:
     """When the shown copy goes, the session stays under its id."""
     path = notes_at(home, "a/one.jsonl", note("one", "Best", minute=2))
@@ -53,6 +55,7 @@ def test_the_next_best_copy_takes_over(home: Path, open_library: OpenLibrary) ->
     assert (change.kind, change.session.id, change.session.title) == ("changed", "notes:one", "Second")
 
 
+@pytest.mark.fault("T2")
 def test_sessions_of_different_origin_share_no_id(home: Path, open_library: OpenLibrary) -> None:
     """One native id with two origins is two sessions; the one that is not displaced has the plain id."""
     notes_at(home, "a/one.jsonl", note("one", "Mirror", origin="a", displaced=True, minute=5))
@@ -81,6 +84,7 @@ def test_a_suffixed_id_stays_valid(home: Path, open_library: OpenLibrary) -> Non
     assert _find(library, "notes:one").title == "A"
 
 
+@pytest.mark.fault("T2")
 def test_stores_are_told_apart_and_the_first_has_the_plain_id(
     home: Path, open_library: OpenLibrary, tmp_path: Path
 ) -> None:
@@ -111,6 +115,7 @@ def test_stores_in_another_order_give_the_plain_id_to_another(
     assert not (home / ".notes").exists()
 
 
+@pytest.mark.fault("T2")
 def test_tools_with_one_prefix_do_not_collide(home: Path, open_library: OpenLibrary) -> None:
     """Two adapters that chose the same prefix still give every session an id of its own."""
     other = FakeAdapter("other", ".other")
@@ -184,6 +189,7 @@ def test_an_impossible_directory_is_unknown(home: Path, open_library: OpenLibrar
     assert [(session.cwd, session.cwd_known) for session in listed(library)] == [(str(home), False)]
 
 
+@pytest.mark.fault("S1", "S4")
 def test_hostile_text_is_stored_and_comes_back(home: Path, open_library: OpenLibrary) -> None:
     """Lone surrogates, NUL and long ids in every field break neither the database nor a query."""
     odd = "\ud800\x00'\"%~/../"
@@ -200,6 +206,7 @@ def test_hostile_text_is_stored_and_comes_back(home: Path, open_library: OpenLib
     assert library.count(SessionQuery(cwd=Path("/w\udcff"), words=odd)) == 3
 
 
+@pytest.mark.fault("S1")
 def test_titles_are_one_line(home: Path, open_library: OpenLibrary) -> None:
     """Whatever the adapter gives, a list shows one clean line, or nothing."""
     notes_at(home, "a/one.jsonl", note("one", "  Two\n lines\x1b[31m "), note("two", title=" \n "))

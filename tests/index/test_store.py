@@ -114,6 +114,7 @@ DAMAGES: dict[str, Spoil] = {
 
 @pytest.mark.usefixtures("_kept")
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.fault("I3")
 def test_a_damaged_index_is_built_anew(path: Path, open_library: OpenLibrary, damage: str) -> None:
     """Whatever was done to the file, after a scan every session is listed and kept, and pages never fail."""
     DAMAGES[damage](path)
@@ -131,6 +132,7 @@ def test_a_damaged_index_is_built_anew(path: Path, open_library: OpenLibrary, da
 
 @pytest.mark.usefixtures("_kept")
 @pytest.mark.parametrize("damage", ["garbage header", "empty", "directory", "foreign database"])
+@pytest.mark.fault("I3")
 def test_what_is_replaced_is_set_aside(path: Path, damage: str) -> None:
     """The old file is renamed, not deleted."""
     DAMAGES[damage](path)
@@ -141,6 +143,7 @@ def test_what_is_replaced_is_set_aside(path: Path, damage: str) -> None:
 
 
 @pytest.mark.usefixtures("_kept")
+@pytest.mark.fault("I3")
 def test_damage_while_at_work_is_repaired_at_once(path: Path, open_library: OpenLibrary) -> None:
     """A page that is found to be damaged costs a new scan, not an answer."""
     store = IndexStore.open(path)
@@ -154,6 +157,7 @@ def test_damage_while_at_work_is_repaired_at_once(path: Path, open_library: Open
 
 
 @pytest.mark.usefixtures("_kept")
+@pytest.mark.fault("I3", "I7")
 def test_a_newer_index_is_left_alone(path: Path, open_library: OpenLibrary) -> None:
     """The newer bridge finds its file as it was; this one works in memory and says so."""
     _statement(f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")(path)
@@ -171,6 +175,7 @@ def test_a_newer_index_is_left_alone(path: Path, open_library: OpenLibrary) -> N
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o277])
+@pytest.mark.fault("S10")
 def test_nobody_else_can_read_the_index(path: Path, umask: int) -> None:
     """Directory 0700, files 0600, whatever the umask."""
     old = os.umask(umask)
@@ -187,6 +192,7 @@ def test_nobody_else_can_read_the_index(path: Path, umask: int) -> None:
 
 
 @pytest.mark.usefixtures("_kept")
+@pytest.mark.fault("S10")
 def test_an_index_that_was_readable_is_made_private(path: Path) -> None:
     """A file that others could read cannot be read by them any more."""
     path.chmod(0o644)
@@ -194,6 +200,7 @@ def test_an_index_that_was_readable_is_made_private(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.fault("I6")
 def test_a_place_that_cannot_be_written_means_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A file where a directory should be, or a dangling link: one notice, and work goes on."""
     (tmp_path / "file").touch()
@@ -229,6 +236,7 @@ library.close()
 
 @pytest.mark.process
 @pytest.mark.parametrize("limit", [0, 5_000, 100_000, 300_000])
+@pytest.mark.fault("I1")
 def test_a_file_that_cannot_grow_means_memory(home: Path, path: Path, open_library: OpenLibrary, limit: int) -> None:
     """Every session is listed all the same, with a notice, and the next start finds a sound database."""
     for number in range(1000):
@@ -243,6 +251,7 @@ def test_a_file_that_cannot_grow_means_memory(home: Path, path: Path, open_libra
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
 
 
+@pytest.mark.fault("I1")
 def test_a_full_database_loses_nothing(home: Path, path: Path, open_library: OpenLibrary) -> None:
     """What was stored before the disk was full is still there, in memory, and the work that failed is done again."""
     adapter = FakeAdapter()
@@ -283,6 +292,7 @@ def test_a_second_bridge_starts_from_the_first_ones_index(
     third.close()
 
 
+@pytest.mark.fault("I4")
 def test_a_transaction_is_all_or_nothing() -> None:
     """An exception of the work itself rolls back and comes through."""
     store = IndexStore.open(None)
