@@ -70,6 +70,7 @@ def _merged(turns: Sequence[Turn]) -> list[str]:
     return shown
 
 
+@pytest.mark.fault("F1")
 def test_a_cut_anywhere_in_the_last_three_lines_loses_nothing_before_it(tmp_path: Path) -> None:
     """What is torn waits, without a problem, and is complete when its writer has finished."""
     lines = _conversation()
@@ -92,6 +93,7 @@ def test_a_cut_anywhere_in_the_last_three_lines_loses_nothing_before_it(tmp_path
 
 @given(cuts=st.lists(st.integers(min_value=1), max_size=6))
 @settings(max_examples=60, deadline=None)
+@pytest.mark.fault("R4", "Z3")
 def test_following_in_pieces_gives_what_a_whole_reading_gives(cuts: list[int]) -> None:
     """Every record exactly once and in order, wherever the writes were cut."""
     data = _conversation().data()
@@ -173,6 +175,7 @@ def test_an_answer_that_goes_on_later_keeps_its_id(tmp_path: Path) -> None:
     transcript.close()
 
 
+@pytest.mark.fault("R3")
 def test_a_file_whose_end_was_taken_back_shows_what_is_new(tmp_path: Path) -> None:
     """A version rewrites the end of the file in place."""
     lines = _conversation()
@@ -204,6 +207,7 @@ def test_a_file_whose_end_was_taken_back_shows_what_is_new(tmp_path: Path) -> No
         (b'{"type":"mode","mode":NaN,"n":123456789012345678901234567890,"n":2}\n', 0),
     ],
 )
+@pytest.mark.fault("F2", "F3", "F6", "F7")
 def test_damaged_lines_cost_no_neighbour(tmp_path: Path, damage: bytes, problems: int | None) -> None:
     """Each is counted with its line."""
     lines = ClaudeLines()
@@ -219,6 +223,7 @@ def test_damaged_lines_cost_no_neighbour(tmp_path: Path, damage: bytes, problems
     transcript.close()
 
 
+@pytest.mark.fault("F3", "F6", "F7")
 def test_line_ends_byte_order_marks_and_nul_before_a_record_are_read(tmp_path: Path) -> None:
     """The official reader loses the first line by the mark."""
     lines = ClaudeLines()
@@ -288,6 +293,7 @@ def _replaced(value: Json, path: JsonPath, new: Json) -> Json:
 
 @given(places=st.lists(st.tuples(st.sampled_from(_PLACES), _VALUES), min_size=1, max_size=4))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.fault("F8")
 def test_wrong_types_in_any_field_raise_nothing(places: list[tuple[tuple[int, JsonPath], Json]]) -> None:
     """Every field can hold anything; a turn's id stays unique."""
     records = list(_RICH)
@@ -315,6 +321,7 @@ def test_many_calls_with_one_id_or_one_result_line_take_linear_time(tmp_path: Pa
     assert sum(call.status == "completed" for call in calls_of(turns)) == 20_000
 
 
+@pytest.mark.fault("F5")
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     """A link, a directory or a file that has gone is an error of `open` alone."""
     path = _conversation().save(tmp_path)
@@ -327,6 +334,7 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
         ClaudeCode().open(unit, record)
 
 
+@pytest.mark.fault("R1")
 def test_a_vanished_file_is_still_read_to_its_end(tmp_path: Path) -> None:
     """The descriptor outlives the name; closing twice is fine."""
     path = _conversation().save(tmp_path)

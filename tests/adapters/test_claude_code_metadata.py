@@ -64,6 +64,7 @@ def test_only_files_named_by_a_uuid_are_sessions(tmp_path: Path) -> None:
     assert sorted(unit.path.stem for unit in found.units) == sorted([SESSION, other])
 
 
+@pytest.mark.fault("F10", "F12")
 def test_a_missing_store_is_empty_and_an_unreadable_project_is_not_complete(tmp_path: Path) -> None:
     """Only a complete listing may remove what was known."""
     assert ClaudeCode().discover(store_at(tmp_path)).complete
@@ -210,6 +211,7 @@ def test_titles_count_in_the_first_and_last_window_only(tmp_path: Path) -> None:
     assert record_at(lines.save(tmp_path)).title == "First"
 
 
+@pytest.mark.fault("T1")
 def test_the_time_is_that_of_the_last_message_and_never_after_the_files(tmp_path: Path) -> None:
     """Metadata is written again and again without anything being said."""
     lines = ClaudeLines()
@@ -250,6 +252,7 @@ def test_the_directory_is_the_first_one_unless_the_session_moved(tmp_path: Path)
         (SLUG + "-2", CWD, True),
     ],
 )
+@pytest.mark.fault("T2")
 def test_a_session_in_another_projects_directory_is_displaced(slug: str, cwd: str, *, displaced: bool) -> None:
     """A slug is compared and never decoded; worktrees lie with the directory they were made from."""
     from acp_history_adapters.claude_code.paths import lies_at_home
@@ -270,6 +273,7 @@ def test_a_session_in_another_projects_directory_is_displaced(slug: str, cwd: st
         b"\x00" * 5000,
     ],
 )
+@pytest.mark.fault("F9")
 def test_files_without_a_conversation_are_not_listed(tmp_path: Path, data: bytes) -> None:
     """They are sessions of which nothing was said."""
     record = record_at(save_data(tmp_path, data))
@@ -283,6 +287,7 @@ def test_a_session_that_the_user_named_is_listed_without_a_message(tmp_path: Pat
     assert record_at(lines.save(tmp_path)).listed
 
 
+@pytest.mark.fault("Z3")
 def test_a_grown_file_gives_what_a_fresh_look_gives(tmp_path: Path) -> None:
     """Whatever was known before, at every line of its growth."""
     lines = ClaudeLines()
@@ -335,6 +340,7 @@ def test_sessions_of_living_processes_are_active(tmp_path: Path) -> None:
     assert ClaudeCode().active_sessions(store) == {"mine"}
 
 
+@pytest.mark.fault("F10")
 def test_an_unreadable_transcript_keeps_what_is_known(tmp_path: Path) -> None:
     """The inspection says that it is not complete."""
     path = ClaudeLines().save(tmp_path)

@@ -86,6 +86,7 @@ def test_a_missing_parent_does_not_cut_off_the_history(tmp_path: Path) -> None:
     assert _said(lines, tmp_path) == ["user: One", "agent: 1", "user: Two"]
 
 
+@pytest.mark.fault("T2")
 def test_cycles_end_and_lose_nothing(tmp_path: Path) -> None:
     """A line can name itself, or one that comes later."""
     lines = ClaudeLines()
@@ -118,6 +119,7 @@ def test_an_old_compaction_without_a_boundary_is_one(tmp_path: Path) -> None:
     assert _said(lines, tmp_path) == ["user: One", "agent: [compaction]", "user: Two"]
 
 
+@pytest.mark.fault("T2")
 def test_a_line_written_twice_is_shown_once_with_its_later_text(tmp_path: Path) -> None:
     """Some versions copied lines under the same uuid; the tool lets the later one win."""
     lines = ClaudeLines()
@@ -229,6 +231,7 @@ def test_a_call_without_an_outcome_is_unfinished(tmp_path: Path) -> None:
     assert (call.status, call.shell) == ("unfinished", None)
 
 
+@pytest.mark.fault("T2")
 def test_a_call_id_that_is_used_twice_names_two_calls(tmp_path: Path) -> None:
     """Each gets the outcome that follows it, and an id of its own."""
     lines = ClaudeLines()
@@ -361,6 +364,7 @@ def test_to_do_lists_are_plans(tmp_path: Path) -> None:
     assert said == ["agent: (in_progress) doing a", "agent: (pending) x", "agent: (completed) x", "agent: "]
 
 
+@pytest.mark.fault("S6")
 def test_only_the_base_name_of_a_named_output_file_is_opened(tmp_path: Path) -> None:
     """A transcript cannot make us read elsewhere."""
     secret = tmp_path / "secret.txt"
@@ -438,6 +442,7 @@ def test_a_report_without_its_call_is_a_turn_of_its_own(tmp_path: Path) -> None:
     assert (turn.role, turn.synthetic, turn.parts) == ("agent", True, (Text("Found it."),))
 
 
+@pytest.mark.fault("T2")
 def test_an_agent_cannot_contain_itself(tmp_path: Path) -> None:
     """A side file that names the agent's own call does not recurse for ever."""
     lines = ClaudeLines()
@@ -467,6 +472,7 @@ def test_two_inline_agents_with_one_prompt_go_to_two_calls(tmp_path: Path) -> No
     assert inner == [["user: Look", "agent: Found 1."], ["user: Look", "agent: Found 2."]]
 
 
+@pytest.mark.fault("F4")
 def test_a_record_over_the_limit_leaves_a_placeholder(tmp_path: Path) -> None:
     """Its neighbours are shown, and what hung on it still is."""
     lines = ClaudeLines()
@@ -480,6 +486,7 @@ def test_a_record_over_the_limit_leaves_a_placeholder(tmp_path: Path) -> None:
     transcript.close()
 
 
+@pytest.mark.fault("F8")
 def test_unknown_lines_and_blocks_are_counted_and_hide_nothing(tmp_path: Path) -> None:
     """Every release brings new ones."""
     lines = ClaudeLines()

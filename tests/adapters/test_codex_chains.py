@@ -77,6 +77,7 @@ def test_a_base_is_looked_for_in_the_folder_of_its_day_first(tmp_path: Path, mon
     assert said(replay(tmp_path, fork.write(tmp_path))) == [("user", "One"), ("user", "Two")]
 
 
+@pytest.mark.fault("T2")
 def test_bases_that_go_round_in_a_circle_end(tmp_path: Path) -> None:
     """A hostile pair of rollouts is shown as far as it goes."""
     Paginated(thread_id(1), history_base=base(thread_id(2), 9)).user("One").write(tmp_path)
@@ -120,6 +121,7 @@ def test_what_a_sub_agent_inherited_is_skipped(tmp_path: Path) -> None:
     assert said(replay(tmp_path, rollout.write(tmp_path))) == [("user", "Task")]
 
 
+@pytest.mark.fault("T2")
 def test_a_sub_agent_that_names_its_parent_as_its_own_is_not_folded_for_ever(tmp_path: Path) -> None:
     """A circle of threads ends at the first one that comes again."""
     spawn = {"tool": "spawn_agent", "status": "completed"}

@@ -241,18 +241,21 @@ def test_a_hand_made_session_is_listed_and_shown(number: str, handmade: dict[str
     assert messages[1][1].replace("�", "").replace("  ", " ") == "Just one."
 
 
+@pytest.mark.fault("F13")
 def test_the_plain_file_wins_over_its_compressed_twin(handmade: dict[str, Found]) -> None:
     """Codex unpacks a file when it goes on with it, so the plain one is newer."""
     messages = _messages(turns_of(handmade["01a20000-0000-7000-8000-000000000008"]))
     assert messages[-1] == ("agent", "only in the plain file")
 
 
+@pytest.mark.fault("T3")
 def test_the_id_inside_counts_and_not_the_one_in_the_name(handmade: dict[str, Found]) -> None:
     """A renamed file keeps its session."""
     assert "01a20000-0000-7000-8000-000000000016" in handmade
     assert "01a2aaaa-0000-7000-8000-000000000016" not in handmade
 
 
+@pytest.mark.fault("F9")
 def test_empty_temporary_and_hopeless_files_are_no_sessions(handmade: dict[str, Found]) -> None:
     """Nothing is made up for files that hold no record."""
     assert not {f"01a20000-0000-7000-8000-0000000000{number}" for number in ("09", "10", "11")} & handmade.keys()

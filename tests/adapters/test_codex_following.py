@@ -46,6 +46,7 @@ ITEMS = Paginated().context().user("One ü").item("Reasoning", summary_text=["Hm
 
 
 @pytest.mark.parametrize("rollout", [CONVERSATION, ITEMS], ids=["legacy", "paginated"])
+@pytest.mark.fault("R4", "Z3")
 def test_following_line_by_line_gives_the_whole(tmp_path: Path, rollout: Rollout) -> None:
     """Whatever was there at the first call, all calls together are the replay of the whole file."""
     whole = replay(tmp_path / "whole", rollout.write(tmp_path / "whole"))
@@ -64,6 +65,7 @@ def test_following_line_by_line_gives_the_whole(tmp_path: Path, rollout: Rollout
 
 
 @pytest.mark.parametrize("rollout", [CONVERSATION, ITEMS], ids=["legacy", "paginated"])
+@pytest.mark.fault("F1")
 def test_a_line_torn_at_any_byte_waits_for_its_rest(tmp_path: Path, rollout: Rollout) -> None:
     """Nothing is shown of half a record, nothing is lost and nothing is a problem."""
     whole = replay(tmp_path / "whole", rollout.write(tmp_path / "whole"))
@@ -126,6 +128,7 @@ def test_a_compressed_rollout_reads_as_the_plain_one(tmp_path: Path) -> None:
     assert replay(tmp_path, compressed(tmp_path, ITEMS, frames)) == replay(tmp_path / "b", ITEMS.write(tmp_path / "b"))
 
 
+@pytest.mark.fault("F13")
 def test_a_truncated_compressed_rollout_shows_what_is_there(tmp_path: Path) -> None:
     """And says that it is truncated."""
     rollout = Paginated()
@@ -139,6 +142,7 @@ def test_a_truncated_compressed_rollout_shows_what_is_there(tmp_path: Path) -> N
     transcript.close()
 
 
+@pytest.mark.fault("F13")
 def test_a_bomb_is_unpacked_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes before the limit is shown."""
     monkeypatch.setattr(lines, "UNPACKED_LIMIT", 1_000_000)
@@ -150,6 +154,7 @@ def test_a_bomb_is_unpacked_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.Mo
     transcript.close()
 
 
+@pytest.mark.fault("F13")
 def test_garbage_behind_the_name_of_a_compressed_rollout_is_a_problem(tmp_path: Path) -> None:
     """It costs nothing but itself."""
     transcript = open_only(tmp_path, compressed(tmp_path, ITEMS, b"not zstd at all"))

@@ -26,6 +26,7 @@ from tests.builders.codex import (
 )
 
 
+@pytest.mark.fault("F4")
 def test_a_record_over_the_limit_is_replaced_by_a_note(tmp_path: Path) -> None:
     """Its neighbours are shown."""
     rollout = Paginated().user("Before").raw(b"x" * (LINE_LIMIT + 1) + b"\n").user("After")
@@ -34,6 +35,7 @@ def test_a_record_over_the_limit_is_replaced_by_a_note(tmp_path: Path) -> None:
     assert turns[1].synthetic
 
 
+@pytest.mark.fault("R1")
 def test_an_unopenable_rollout_is_an_error(tmp_path: Path) -> None:
     """It is the one thing that `open` raises for."""
     path = Paginated().write(tmp_path)
@@ -158,6 +160,7 @@ def hostile_records(draw: st.DrawFn) -> dict[str, object]:
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(hostile_records(), max_size=6))
+@pytest.mark.fault("F8")
 def test_no_record_makes_the_reader_fail(records: list[dict[str, object]]) -> None:
     """Every field can have any type; turns come out, or nothing."""
 

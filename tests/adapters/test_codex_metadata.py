@@ -75,6 +75,7 @@ def test_rollouts_are_found_at_any_depth_and_nothing_else_is(tmp_path: Path) -> 
     assert Codex().unit(store_at(tmp_path), twin) is None
 
 
+@pytest.mark.fault("F10")
 def test_a_folder_that_cannot_be_listed_makes_discovery_incomplete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +209,7 @@ def test_the_time_is_that_of_the_last_record(tmp_path: Path) -> None:
     assert record_of(tmp_path, rollout).updated_at == START + timedelta(seconds=1)
 
 
+@pytest.mark.fault("T1")
 def test_the_time_is_never_later_than_the_file(tmp_path: Path) -> None:
     """A list that is read by file time may stop early."""
     path = Paginated(minute=120).user("Hello").write(tmp_path)
@@ -223,6 +225,7 @@ def test_only_the_first_session_meta_of_a_file_counts(tmp_path: Path) -> None:
     assert (record.native_id, record.cwd) == (THREAD, CWD)
 
 
+@pytest.mark.fault("T3")
 def test_the_name_of_the_file_stands_in_for_a_missing_id(tmp_path: Path) -> None:
     """A file without `session_meta` is a session all the same."""
     rollout = Legacy().user("Hello")
@@ -252,6 +255,7 @@ def test_headless_runs_are_listed_and_marked(tmp_path: Path) -> None:
     assert (record.listed, record.headless) == (True, True)
 
 
+@pytest.mark.fault("F9")
 def test_a_rollout_without_a_conversation_is_not_listed(tmp_path: Path) -> None:
     """A name alone makes none; an answer alone does."""
     name_thread(tmp_path, "Nothing said yet")
@@ -259,6 +263,7 @@ def test_a_rollout_without_a_conversation_is_not_listed(tmp_path: Path) -> None:
     assert record_of(tmp_path, Paginated().agent("Hi")).listed
 
 
+@pytest.mark.fault("T2")
 def test_the_newest_rollout_of_a_thread_has_the_best_claim(tmp_path: Path) -> None:
     """Rewound ones are copies of the same session."""
     old = record_of(tmp_path, Paginated().user("One"))
@@ -311,6 +316,7 @@ def test_a_document_is_a_session(tmp_path: Path) -> None:
     assert not inspect(tmp_path, path).complete
 
 
+@pytest.mark.fault("F9")
 def test_a_file_without_a_whole_record_says_nothing(tmp_path: Path) -> None:
     """What is known of it stays."""
     path = Paginated().write(tmp_path)
@@ -350,6 +356,7 @@ def grow(home: Path, rollout: Rollout, size: int, known: Inspection | None) -> I
 
 
 @pytest.mark.parametrize("rollout", [GROWING, GROWING_BARE], ids=["legacy", "bare"])
+@pytest.mark.fault("Z3")
 def test_a_look_at_the_new_bytes_gives_what_a_fresh_look_gives(tmp_path: Path, rollout: Rollout) -> None:
     """Wherever the file stood between two looks, also within a record."""
     sizes = range(len(rollout.lines[0]), len(rollout.data) + 1, 13)
@@ -377,6 +384,7 @@ def test_a_state_of_another_version_is_not_used(tmp_path: Path) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.binary(max_size=40) | st.sampled_from([line[:-1] for line in GROWING.lines]), max_size=8))
+@pytest.mark.fault("F8")
 def test_no_line_makes_a_look_fail(lines: list[bytes]) -> None:
     """Garbage is passed over."""
     facts = Facts()

@@ -297,6 +297,7 @@ def test_web_searches_say_what_they_did(tmp_path: Path, action: object, title: s
     assert (call.title, call.kind, call.status) == (title, kind, "completed")
 
 
+@pytest.mark.fault("S6")
 def test_a_viewed_image_is_named_and_not_opened(tmp_path: Path) -> None:
     """Where the output holds the picture, that is shown instead."""
     call = item_call(tmp_path, "ImageView", path=f"file://{CWD}/logo.png")

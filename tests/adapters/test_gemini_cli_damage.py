@@ -57,6 +57,7 @@ def talk() -> Chat:
 # -- torn and odd lines ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("F1", "F2")
 def test_a_transcript_cut_anywhere_shows_all_whole_records(tmp_path: Path) -> None:
     """At every byte of the last three records; the rest is waited for, and read when it has come."""
     chat = Chat().user("eins").agent("ünï", "a").user("drei 🌹").touch()
@@ -92,6 +93,7 @@ def test_a_transcript_cut_anywhere_shows_all_whole_records(tmp_path: Path) -> No
         b'{"id":"deep","content":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
     ],
 )
+@pytest.mark.fault("F2", "F3", "F6", "F7")
 def test_a_bad_line_costs_nothing_but_itself(tmp_path: Path, line: bytes) -> None:
     """Its neighbours are shown, and it is reported with its place."""
     path = Chat().user("one").raw(line).user("two").write(tmp_path)
@@ -103,6 +105,7 @@ def test_a_bad_line_costs_nothing_but_itself(tmp_path: Path, line: bytes) -> Non
 
 
 @pytest.mark.parametrize("line", [b"\n", b"\r\n", b"   \n"])
+@pytest.mark.fault("F6")
 def test_blank_lines_are_nothing(tmp_path: Path, line: bytes) -> None:
     """They are not even reported."""
     path = Chat().user("one").raw(line).user("two").write(tmp_path)
@@ -111,6 +114,7 @@ def test_blank_lines_are_nothing(tmp_path: Path, line: bytes) -> None:
         assert transcript.problems == ()
 
 
+@pytest.mark.fault("F3", "F6")
 def test_other_line_ends_and_marks_are_accepted(tmp_path: Path) -> None:
     """CRLF, a byte order mark, blanks inside objects, no last newline, NUL before a record."""
     chat = Chat().user("one").user("two")
@@ -130,6 +134,7 @@ def test_a_damaged_new_version_of_a_message_leaves_the_old_one(tmp_path: Path) -
     assert [text for _, text in said(replay(tmp_path, path))] == ["Hi", "Bye"]
 
 
+@pytest.mark.fault("F7")
 def test_odd_text_is_salvaged(tmp_path: Path) -> None:
     """Lone surrogates, NUL escapes, NaN and huge numbers."""
     line = b'{"id":"u","type":"user","content":"a\\ud800b\\u0000c","x":NaN,"y":18446744073709551616000}\n'
@@ -141,6 +146,7 @@ def test_odd_text_is_salvaged(tmp_path: Path) -> None:
 # -- documents ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("F1")
 def test_a_document_cut_anywhere_shows_its_whole_messages(tmp_path: Path) -> None:
     """It may be being rewritten: what is listed stays listed, and nothing wrong is shown."""
     chat = Chat().user("eins").agent("ünï").user("drei")
@@ -157,6 +163,7 @@ def test_a_document_cut_anywhere_shows_its_whole_messages(tmp_path: Path) -> Non
     assert (inspect(tmp_path, path).complete, record_of(tmp_path, path).title) == (True, "A title")
 
 
+@pytest.mark.fault("F9")
 def test_a_document_without_messages_is_not_listed(tmp_path: Path) -> None:
     """Also with a message list of another type."""
     assert not record_of(tmp_path, Chat().write_document(tmp_path)).listed
@@ -209,6 +216,7 @@ PLACES = list(places_in(RECORDS))
 
 @given(place=st.sampled_from(PLACES), value=VALUES, document=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+@pytest.mark.fault("F8")
 def test_any_value_in_any_place_raises_nothing(
     tmp_path: Path, place: tuple[str | int, ...], value: object, *, document: bool
 ) -> None:
@@ -236,6 +244,7 @@ def test_any_value_in_any_place_raises_nothing(
 
 @given(entries=st.lists(VALUES | st.builds(with_message, VALUES), max_size=4))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@pytest.mark.fault("F8")
 def test_any_value_in_a_prompt_log_raises_nothing(tmp_path: Path, entries: list[object]) -> None:
     """And a sound entry is still listed."""
     path = write_log(tmp_path, [*entries, log_entry("Sound", 1, "sound")])
@@ -255,6 +264,7 @@ def test_a_damaged_registry_is_an_empty_one(tmp_path: Path, text: str) -> None:
 # -- files that are none -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("F10")
 def test_what_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     """Gone since the scan, or no regular file any more: records are kept, and opening says so."""
     path = Chat().user("Hello").write(tmp_path)

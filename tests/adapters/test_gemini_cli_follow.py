@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -114,6 +115,7 @@ def test_a_rewritten_document_shows_what_was_added(tmp_path: Path) -> None:
         assert said(list(transcript.turns())) == [("user", "two")]
 
 
+@pytest.mark.fault("R2")
 def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
     """When a resumed file was unreadable the tool writes a new one under its name."""
     chat = Chat().user("one")
@@ -125,6 +127,7 @@ def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
         assert said(list(transcript.turns())) == [("user", "two")]
 
 
+@pytest.mark.fault("R1")
 def test_a_deleted_file_is_read_to_its_end(tmp_path: Path) -> None:
     """What is open can still be read."""
     path = Chat().user("one").write(tmp_path)
@@ -146,6 +149,7 @@ def test_a_prompt_log_is_followed(tmp_path: Path) -> None:
 
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 400))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@pytest.mark.fault("R4", "Z3")
 def test_following_in_pieces_shows_what_the_whole_shows(tmp_path: Path, seed: int, size: int) -> None:
     """Over a transcript that is written in pieces of any size, torn anywhere."""
     chooser = random.Random(seed)

@@ -67,12 +67,14 @@ def test_only_transcripts_and_prompt_logs_are_units(tmp_path: Path) -> None:
     assert (found.complete, found.problems) == (True, ())
 
 
+@pytest.mark.fault("F12")
 def test_a_missing_home_has_no_units(tmp_path: Path) -> None:
     """The tool may not be installed."""
     assert GeminiCli().discover(store_at(tmp_path)).complete
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.fault("F10")
 def test_an_unreadable_folder_makes_the_scan_incomplete(tmp_path: Path) -> None:
     """Nothing of the store may be removed then."""
     chats = Chat().user("Hello").write(tmp_path).parent
@@ -124,6 +126,7 @@ def test_a_deleted_transcript_concerns_the_prompt_log_too(tmp_path: Path) -> Non
         Chat(kind="subagent").user("Do it"),
     ],
 )
+@pytest.mark.fault("F9")
 def test_what_is_no_conversation_is_not_listed(tmp_path: Path, chat: Chat) -> None:
     """A header, injected context, notes of the tool, a sub-agent."""
     assert not record_of(tmp_path, chat.write(tmp_path)).listed
@@ -146,6 +149,7 @@ def test_every_conversation_is_listed(tmp_path: Path, chat: Chat) -> None:
     assert record_of(tmp_path, chat.write(tmp_path)).listed
 
 
+@pytest.mark.fault("F9")
 def test_an_empty_transcript_is_nothing(tmp_path: Path) -> None:
     """The tool has just made it, or a crash left it."""
     path = Chat(header=False).write(tmp_path)
@@ -256,6 +260,7 @@ def test_a_changed_registry_is_noticed_where_there_is_no_marker(tmp_path: Path) 
     assert {unit.path: unit for unit in GeminiCli().discover(store_at(tmp_path)).units}[path] == unit_at(tmp_path, path)
 
 
+@pytest.mark.fault("T2")
 def test_a_hand_copied_session_is_a_displaced_copy(tmp_path: Path) -> None:
     """Same id and `projectHash` in another project's folder: the copy in the own project is shown."""
     own = Chat().user("Hello").write(tmp_path)
@@ -265,6 +270,7 @@ def test_a_hand_copied_session_is_a_displaced_copy(tmp_path: Path) -> None:
     assert best(tmp_path)[SESSION][0].path == own
 
 
+@pytest.mark.fault("T2")
 def test_lines_win_over_the_document_they_continue(tmp_path: Path) -> None:
     """The tool leaves the document where it is."""
     chat = Chat().user("Hello").agent("Hi")
@@ -300,6 +306,7 @@ def test_a_document_was_last_updated_by_its_last_message(tmp_path: Path) -> None
     assert (record.updated_at, record.title) == (START + timedelta(seconds=2), "Later")
 
 
+@pytest.mark.fault("T1")
 def test_a_time_in_the_future_is_bounded_by_the_modification_time(tmp_path: Path) -> None:
     """Ordering by modification time with an early stop must stay exact."""
     chat = Chat().user("Hello").set(lastUpdated="2099-01-01T00:00:00Z")
@@ -393,6 +400,7 @@ def users_of(chat: Chat) -> list[Mapping[str, object]]:
     steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=12), cuts=st.tuples(st.integers(0, 12), st.integers(0, 12))
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@pytest.mark.fault("Z3")
 def test_looking_at_what_was_added_gives_the_same_as_looking_anew(
     tmp_path: Path, steps: list[str], cuts: tuple[int, int]
 ) -> None:
@@ -410,6 +418,7 @@ def test_looking_at_what_was_added_gives_the_same_as_looking_anew(
         known = Known(again.offset, again.state, again.records)
 
 
+@pytest.mark.fault("P3")
 def test_a_look_at_what_was_added_reads_no_more_than_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The work per change does not grow with the transcript."""
     chat = Chat().user("Hello").agent("x" * 1_000_000).touch()

@@ -207,6 +207,7 @@ def test_without_a_side_file_the_interface_had_the_whole_text(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["../../../secret", "/etc/hostname", "..", "a/../../out.txt", "x\x00"])
+@pytest.mark.fault("S6")
 def test_a_named_path_is_never_followed(tmp_path: Path, name: str) -> None:
     """Only base names, and only in the session's own folder."""
     (tmp_path / ".gemini" / "tmp" / "shop" / "tool-outputs").mkdir(parents=True)
@@ -216,6 +217,7 @@ def test_a_named_path_is_never_followed(tmp_path: Path, name: str) -> None:
     assert found.text.startswith("Output too large.")
 
 
+@pytest.mark.fault("S5")
 def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     """It could lead anywhere."""
     secret = spill(tmp_path, "secret", "elsewhere")
@@ -263,6 +265,7 @@ def test_a_subagent_can_start_others(tmp_path: Path) -> None:
     assert (nested.name, said(list(nested.turns()))) == ("inner", [("user", "Small task"), ("agent", "Done")])
 
 
+@pytest.mark.fault("T2")
 def test_a_subagent_that_starts_itself_ends(tmp_path: Path) -> None:
     """A cycle must not be followed."""
     agent_file(tmp_path, "one", Chat("one").agent("", toolCalls=[call("invoke_agent", agentId="one")]))
@@ -271,6 +274,7 @@ def test_a_subagent_that_starts_itself_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", ["../session-2026-11-02T09-00-89515a8d", "/etc/passwd", "", "missing", 7])
+@pytest.mark.fault("S4")
 def test_an_agent_id_is_only_a_name(tmp_path: Path, agent: object) -> None:
     """It is looked up in the session's folder and nowhere else."""
     assert shown(tmp_path, call("invoke_agent", agentId=agent)).subagents == ()

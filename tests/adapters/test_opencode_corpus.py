@@ -95,6 +95,7 @@ def test_every_session_is_found_and_replayed_as_expected(name: str, tmp_path: Pa
         assert transcript.problems == ()
 
 
+@pytest.mark.fault("T2")
 def test_a_newer_storage_wins_over_the_copies_that_upgrades_left_behind(copy_corpus: CopyCorpus) -> None:
     """Sessions of 1.x lie in the tree and in the database, those of 0.x in both trees: the newest copy is shown."""
     copies = copies_in(copy_corpus("opencode"))
@@ -166,6 +167,7 @@ def test_everything_the_official_agent_replays_is_in_our_replay_in_the_same_orde
         assert updates == official_updates
 
 
+@pytest.mark.fault("F14")
 def test_a_log_that_was_not_merged_is_read_and_left_alone(tmp_path: Path) -> None:
     """The database of a killed opencode: both sessions are there, and no file beside it is made or changed."""
     shutil.copytree(CORPUS / "home-wal", tmp_path / "home")

@@ -165,6 +165,7 @@ def test_an_error_is_a_notice(database: Database) -> None:
     assert parts_of(database, error=error) == (Notice("APIError: too many requests"),)
 
 
+@pytest.mark.fault("F8")
 def test_bookkeeping_is_silent_and_unknown_parts_are_problems(database: Database) -> None:
     """A type that a later version adds is counted, not lost without a word."""
     database.message("assistant", {"type": "step-start"}, {"type": "patch"}, {"type": "hologram"}, text_part("Hi"))
@@ -301,6 +302,7 @@ def test_a_task_holds_the_conversation_it_started(database: Database, outcome: d
     assert [turn.parts for turn in run.turns()] == [(Text("Count"),)]
 
 
+@pytest.mark.fault("T2")
 def test_sessions_that_name_each_other_as_children_end(database: Database) -> None:
     """A child that is one of its own ancestors, or that does not exist, is left out."""
     database.session("ses_2", parent_id="ses_1")
@@ -315,6 +317,7 @@ def test_sessions_that_name_each_other_as_children_end(database: Database) -> No
     assert child.subagents == second.subagents == ()
 
 
+@pytest.mark.fault("S4")
 def test_a_child_of_a_tree_cannot_lead_out_of_it(tmp_path: Path) -> None:
     """Ids from a transcript are never joined to paths when they could be more than a name."""
     task = tool_part_of("task", metadata={"sessionId": "../../../ses_2"})
@@ -377,6 +380,7 @@ def test_following_reads_only_what_is_open_or_new(database: Database, monkeypatc
     assert len(reads) == 2
 
 
+@pytest.mark.fault("F1")
 def test_a_message_whose_file_is_half_written_is_shown_when_it_is_whole(tmp_path: Path) -> None:
     """The trees' files are not replaced at once."""
     path = write_tree(tmp_path, ({"role": "user"}, (text_part("Hello"),)), ({"role": "user"}, (text_part("Again"),)))
@@ -457,6 +461,7 @@ MESSAGES = st.lists(st.tuples(OBJECTS, st.lists(OBJECTS, max_size=4)), max_size=
 
 
 @given(OBJECTS, MESSAGES)
+@pytest.mark.fault("F8")
 def test_any_field_can_have_any_type(info: dict[str, object], messages: list[tuple[JsonMap, list[JsonMap]]]) -> None:
     """Hostile content is never an exception, in a list or in a replay."""
     storage = Memory(

@@ -118,6 +118,7 @@ def test_a_new_message_changes_the_fingerprint_of_a_session_in_a_tree(tmp_path: 
     assert unit_of(tmp_path, path).fingerprint.mtime_ns == before.mtime_ns + 10**9
 
 
+@pytest.mark.fault("F14")
 def test_sessions_that_are_only_in_the_log_are_listed_beside_the_writer(tmp_path: Path) -> None:
     """Nothing is merged, and the writer can go on while a replay is half-way."""
     with Database(tmp_path) as database:
@@ -131,6 +132,7 @@ def test_sessions_that_are_only_in_the_log_are_listed_beside_the_writer(tmp_path
         assert [turn.parts for turn in turns] == [(Text("prompt 1"),), (Text("prompt 2"),)]
 
 
+@pytest.mark.fault("F14")
 def test_an_unmerged_log_without_a_process_is_read_from_a_copy(tmp_path: Path) -> None:
     """SQLite would make a `-shm` file in the tool's directory even for a reader."""
     with Database(tmp_path / "live") as database:
@@ -144,6 +146,7 @@ def test_an_unmerged_log_without_a_process_is_read_from_a_copy(tmp_path: Path) -
     assert digest_tree(root) == before
 
 
+@pytest.mark.fault("F14")
 def test_columns_of_other_versions_may_be_missing(tmp_path: Path) -> None:
     """1.2.1 knows neither agent nor model."""
     with Database(tmp_path, columns="") as database:
@@ -163,6 +166,7 @@ def test_a_record_tells_what_the_database_knows(tmp_path: Path) -> None:
     assert Opencode().resume_command(record) is not None
 
 
+@pytest.mark.fault("T1")
 def test_the_time_of_a_session_is_never_later_than_that_of_its_unit(tmp_path: Path) -> None:
     """Lists stop early because of this."""
     with Database(tmp_path) as database:
@@ -230,6 +234,7 @@ def test_a_session_of_0_1_has_its_directory_from_the_first_answer(tmp_path: Path
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database at all, but long enough" * 100])
+@pytest.mark.fault("F14")
 def test_a_damaged_database_keeps_what_is_known_of_it(tmp_path: Path, content: bytes) -> None:
     """The inspection is incomplete, or finds no sessions in an empty file; nothing is raised."""
     path = tmp_path / ".local/share/opencode/opencode.db"
@@ -241,6 +246,7 @@ def test_a_damaged_database_keeps_what_is_known_of_it(tmp_path: Path, content: b
     assert inspection.complete == (not content)
 
 
+@pytest.mark.fault("F14")
 def test_a_database_that_is_locked_for_long_is_read_from_a_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +272,7 @@ def test_sessions_of_the_announced_next_storage_are_reported(tmp_path: Path) -> 
     assert len(inspection.records) == 1
 
 
+@pytest.mark.fault("S5")
 def test_a_link_named_like_a_database_is_no_unit(tmp_path: Path) -> None:
     """Nothing outside of the store is opened."""
     with Database(tmp_path) as database:
@@ -289,6 +296,7 @@ def test_a_deleted_session_cannot_be_opened(tmp_path: Path) -> None:
         Opencode().open(unit, record)
 
 
+@pytest.mark.fault("F4")
 def test_records_too_large_for_memory_leave_a_placeholder_among_their_neighbours(tmp_path: Path) -> None:
     """A part and a whole message, in the database and in a tree."""
     large = "x" * (LINE_LIMIT + 1)
@@ -309,6 +317,7 @@ def test_records_too_large_for_memory_leave_a_placeholder_among_their_neighbours
         assert [turn.parts for turn in turns] == [(Text("before"), note, Text("after")), (note,), (Text("end"),)]
 
 
+@pytest.mark.fault("F1")
 def test_a_file_of_a_tree_cut_at_any_byte_costs_only_itself(tmp_path: Path) -> None:
     """A message or part that is being written is left out; an info file keeps what is known of the session."""
     message = ({"role": "user"}, (text_part("Hello"),))
@@ -326,6 +335,7 @@ def test_a_file_of_a_tree_cut_at_any_byte_costs_only_itself(tmp_path: Path) -> N
         assert not Opencode().inspect(unit_of(tmp_path, path)).complete
 
 
+@pytest.mark.fault("F14")
 def test_a_damaged_page_costs_what_it_held_and_not_the_session(tmp_path: Path) -> None:
     """Without the root of the parts' table no message has content, but the session stays listed and can be opened."""
     with Database(tmp_path) as database:

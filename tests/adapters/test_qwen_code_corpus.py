@@ -186,6 +186,7 @@ def test_rewound_messages_are_left_out_and_counted(copy_corpus: CopyCorpus) -> N
     assert left_out == {"510b24d3": 2, "832d4f31": 2}
 
 
+@pytest.mark.fault("Z3")
 def test_reading_on_gives_what_reading_anew_gives(copy_corpus: CopyCorpus, tmp_path: Path) -> None:
     """A transcript that grows record by record: the list's facts at every step, and the turns in the end."""
     sessions = sessions_in(copy_corpus("qwen-code"))

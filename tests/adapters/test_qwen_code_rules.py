@@ -207,6 +207,7 @@ def test_a_fork_names_its_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\x00" * 100, b"not JSON\n", b"[1]\n"])
+@pytest.mark.fault("F9")
 def test_a_file_without_records_is_not_listed(tmp_path: Path, content: bytes) -> None:
     """And can be opened all the same."""
     lines = Lines(tmp_path)
@@ -215,6 +216,7 @@ def test_a_file_without_records_is_not_listed(tmp_path: Path, content: bytes) ->
     assert lines.turns() == []
 
 
+@pytest.mark.fault("T1")
 def test_the_time_of_a_session_is_never_later_than_that_of_its_file(tmp_path: Path) -> None:
     """Lists stop early because of this."""
     lines = Lines(tmp_path)
@@ -223,6 +225,7 @@ def test_the_time_of_a_session_is_never_later_than_that_of_its_file(tmp_path: Pa
     assert record_of(lines.unit()).updated_at.timestamp() == 10**9
 
 
+@pytest.mark.fault("Z3")
 def test_reading_on_gives_what_reading_anew_gives(tmp_path: Path) -> None:
     """With state that was saved behind the first window, before and after a prompt was found."""
     lines = Lines(tmp_path)
@@ -261,6 +264,7 @@ def test_only_what_leads_to_the_last_record_is_shown(tmp_path: Path) -> None:
     assert transcript.left_out == 5
 
 
+@pytest.mark.fault("T2")
 def test_a_damaged_chain_loses_nothing(tmp_path: Path) -> None:
     """A parent that is missing, that comes later, or that is the record itself; a uuid that is used twice."""
     lines = Lines(tmp_path)
@@ -279,6 +283,7 @@ def test_a_damaged_chain_loses_nothing(tmp_path: Path) -> None:
     assert len({turn.id for turn in turns}) == 6
 
 
+@pytest.mark.fault("F8")
 def test_unknown_records_are_reported_and_stay_in_the_chain(tmp_path: Path) -> None:
     """A subtype of a later version; user text of an unknown subtype is shown."""
     lines = Lines(tmp_path)
@@ -382,6 +387,7 @@ def test_a_call_has_the_status_of_its_outcome(
     assert made.content == (Text(next(iter(response.values()))),)
 
 
+@pytest.mark.fault("T2")
 def test_ids_that_a_model_server_counts_anew_do_not_mix_up_calls(tmp_path: Path) -> None:
     """Each call has the outcome before the next call of that id, and an id of its own."""
     lines = Lines(tmp_path)
@@ -471,6 +477,7 @@ def test_a_todo_list_is_a_plan(tmp_path: Path) -> None:
     assert call_of(lines.turns()).name == "todo_write"
 
 
+@pytest.mark.fault("T2")
 def test_sub_agents_nest_and_end(tmp_path: Path) -> None:
     """An agent inside an agent; one that names itself is left out; a fork shows those of its source."""
     lines = Lines(tmp_path)
@@ -492,6 +499,7 @@ def test_sub_agents_nest_and_end(tmp_path: Path) -> None:
     assert itself.subagents == ()
 
 
+@pytest.mark.fault("S4")
 def test_a_fork_cannot_name_a_directory_elsewhere(tmp_path: Path) -> None:
     """Ids from a transcript are joined to paths only when they look like ids."""
     lines = Lines(tmp_path)
@@ -529,6 +537,7 @@ def test_a_conversation_is_followed(tmp_path: Path) -> None:
     transcript.close()
 
 
+@pytest.mark.fault("F1", "F2")
 def test_a_transcript_cut_at_any_byte_shows_what_is_whole(tmp_path: Path) -> None:
     """The rest waits for its writer, also inside a character; then nothing is missing and nothing twice."""
     lines = Lines(tmp_path)
@@ -549,6 +558,7 @@ def test_a_transcript_cut_at_any_byte_shows_what_is_whole(tmp_path: Path) -> Non
         transcript.close()
 
 
+@pytest.mark.fault("F2", "F3", "F4")
 def test_damaged_and_too_large_lines_cost_only_themselves(tmp_path: Path) -> None:
     """A placeholder stands where a record was too large; neighbours are shown."""
     lines = Lines(tmp_path)
@@ -563,6 +573,7 @@ def test_damaged_and_too_large_lines_cost_only_themselves(tmp_path: Path) -> Non
     transcript.close()
 
 
+@pytest.mark.fault("R1")
 def test_a_transcript_that_is_gone_cannot_be_opened(tmp_path: Path) -> None:
     """And keeps what is known of it."""
     lines = Lines(tmp_path)
@@ -617,6 +628,7 @@ def test_a_document_holds_messages_thoughts_and_calls(tmp_path: Path) -> None:
     assert transcript.usage == Usage(9)
 
 
+@pytest.mark.fault("F1")
 def test_a_document_that_is_being_written_keeps_what_is_known(tmp_path: Path) -> None:
     """It is rewritten as a whole."""
     path = write_document(tmp_path, {"id": "1", "type": "user", "content": "Hello"})
@@ -673,6 +685,7 @@ RECORDS = st.lists(st.dictionaries(st.sampled_from(TOP), VALUES, max_size=8), ma
 
 
 @given(RECORDS)
+@pytest.mark.fault("F8")
 def test_any_field_can_have_any_type(records: list[dict[str, object]]) -> None:
     """Hostile content is never an exception, in a list or in a replay, in both forms of a transcript."""
     with tempfile.TemporaryDirectory() as directory:

@@ -64,6 +64,7 @@ def _claude(home: Path, title: str, cwd: str = "/home/ada/src/shop", session: st
     return path
 
 
+@pytest.mark.fault("F12")
 def test_an_empty_home_is_an_empty_list(bridge: Bridge) -> None:
     """A machine without histories is no error, for no form of output."""
     assert bridge("index", "--json").out == '{"sessions":[],"total":0}\n'
@@ -190,6 +191,7 @@ def test_more_sessions_than_a_page_are_all_listed(bridge: Bridge) -> None:
     assert len(_sessions(bridge, "--limit", "510")) == 510
 
 
+@pytest.mark.fault("S2")
 def test_a_table_fits_the_terminal_and_shortens_titles(bridge: Bridge) -> None:
     """No line is wider than the terminal, wide characters counted as two cells, and the footer says what is missing."""
     from rich.cells import cell_len
@@ -220,6 +222,7 @@ def test_the_home_directory_is_shown_as_a_tilde(bridge: Bridge) -> None:
 
 
 @pytest.mark.parametrize("title", ["[/x] [bold]loud[/bold]", ":smile: $(rm -rf)", "[link=http://x]y[/link]"])
+@pytest.mark.fault("S2")
 def test_a_title_is_never_taken_for_markup(bridge: Bridge, title: str) -> None:
     """What looks like formatting is shown literally."""
     _claude(bridge.home, title)
@@ -227,6 +230,7 @@ def test_a_title_is_never_taken_for_markup(bridge: Bridge, title: str) -> None:
     assert title in bridge.on_terminal("index", columns=120, NO_COLOR="1").out
 
 
+@pytest.mark.fault("S1")
 def test_hostile_titles_and_directories_reach_no_terminal(bridge: Bridge) -> None:
     """Neither the table nor the plain lines hold anything that moves the cursor, colours or reorders."""
     evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\x08\x00"
@@ -239,6 +243,7 @@ def test_hostile_titles_and_directories_reach_no_terminal(bridge: Bridge) -> Non
     assert "\x1b]0" not in bridge.on_terminal("index").out
 
 
+@pytest.mark.fault("S1")
 def test_output_in_a_pipe_is_utf_8_whatever_the_locale(bridge: Bridge) -> None:
     """A Latin-1 locale does not break names that it lacks."""
     _claude(bridge.home, "合計 ü")
@@ -246,6 +251,7 @@ def test_output_in_a_pipe_is_utf_8_whatever_the_locale(bridge: Bridge) -> None:
     assert "合計 ü" in bridge("index", LANG="de_DE.ISO-8859-1", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0").out
 
 
+@pytest.mark.fault("S1")
 def test_a_path_that_is_no_utf_8_can_be_listed(bridge: Bridge) -> None:
     """JSON is always valid; a byte that is no character becomes a replacement."""
     path = _claude(bridge.home, "Odd place")

@@ -106,6 +106,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_in_the_log(bridge: Brid
     assert (log.stat().st_mode & 0o777, log.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+@pytest.mark.fault("J6")
 def test_a_reader_that_leaves_early_is_no_error(bridge: Bridge) -> None:
     """`bridge index | head -1` ends quietly and well."""
     ours, theirs = os.pipe()
@@ -118,6 +119,7 @@ def test_a_reader_that_leaves_early_is_no_error(bridge: Bridge) -> None:
     assert (process.returncode, process.stderr) == (0, b"")
 
 
+@pytest.mark.fault("J7")
 def test_an_interrupt_ends_with_130_and_without_a_traceback(bridge: Bridge) -> None:
     """Ctrl-C is an answer, not an accident."""
     code = (
@@ -136,6 +138,7 @@ def test_an_interrupt_ends_with_130_and_without_a_traceback(bridge: Bridge) -> N
     assert (result.returncode, result.stderr) == (130, b"")
 
 
+@pytest.mark.fault("F12")
 def test_a_log_that_cannot_be_written_is_no_error(bridge: Bridge) -> None:
     """A state directory that is a file costs the log, nothing else."""
     (bridge.home / "state").touch()

@@ -32,6 +32,7 @@ def test_a_machine_with_histories_sees_its_own(copy_corpus: CopyCorpus) -> None:
     assert re.search(r"session/list +\d+ ms +\d\d sessions on the first page", result.out)
 
 
+@pytest.mark.fault("S1")
 def test_nothing_that_is_replayed_acts_on_the_terminal(bridge: Bridge) -> None:
     """The excerpt is sanitised; only the table's own styles are there."""
     shown = bridge.on_terminal("try", "--demo").out
@@ -39,6 +40,7 @@ def test_nothing_that_is_replayed_acts_on_the_terminal(bridge: Bridge) -> None:
     assert set(re.findall(r"\x1b[^m]*m", shown)) <= {"\x1b[0m", "\x1b[1m", "\x1b[2m"}
 
 
+@pytest.mark.fault("J8")
 def test_the_agent_writes_protocol_to_stdout_and_nothing_to_stderr(bridge: Bridge) -> None:
     """An editor sees JSON lines only, and the process ends with its input."""
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}

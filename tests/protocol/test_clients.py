@@ -17,6 +17,7 @@ TYPESCRIPT_SDK = "@agentclientprotocol/sdk@2.4.0"
 
 
 @pytest.mark.process
+@pytest.mark.fault("J11")
 async def test_the_python_sdk_lists_and_loads() -> None:
     """Through its own transport and models, in the stripped environment it gives to agents."""
     updates: list[tuple[str, Any]] = []
@@ -59,6 +60,7 @@ def typescript_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.clients
 @pytest.mark.timeout(180)
+@pytest.mark.fault("J11")
 def test_the_typescript_sdk_lists_loads_and_prompts(typescript_sdk: Path) -> None:
     """It decodes every message by its schema and complains about none; nothing comes after a load's answer."""
     script = Path(__file__).parent.parent / "peers" / "sdk_client.mjs"

@@ -4,6 +4,8 @@ import dataclasses
 import time
 from collections.abc import Iterator
 
+import pytest
+
 from acp_history_bridge.settings import ReplaySettings, Settings
 from acp_history_bridge.turns import Text, ToolCall, ToolStatus, Turn
 from tests.peers.bridge import Connection, connected
@@ -30,6 +32,7 @@ def append(bridge: Connection, turns: list[Turn], *added: Turn) -> None:
     bridge.call(bridge.source.change, later(bridge.source.sessions["made:1"]))
 
 
+@pytest.mark.fault("R5")
 def test_added_turns_arrive_after_a_pause(source: MemorySource) -> None:
     """In order, each once, at least 200 ms after the load's answer."""
     turns = [say(0)]
@@ -54,6 +57,7 @@ class _WrittenTo(list[Turn]):
             self.append(say(1))
 
 
+@pytest.mark.fault("R5")
 def test_turns_written_during_the_load_are_not_lost(source: MemorySource) -> None:
     """They were announced before the session was open, so nothing announces them any more."""
     with connected(source, QUIET) as bridge:
@@ -75,6 +79,7 @@ def test_a_later_outcome_updates_its_call(source: MemorySource) -> None:
         assert (done["sessionUpdate"], done["status"]) == ("tool_call_update", "completed")
 
 
+@pytest.mark.fault("W8")
 def test_a_closed_session_is_not_followed(source: MemorySource) -> None:
     """Its transcript is closed, too."""
     turns = [say(0)]

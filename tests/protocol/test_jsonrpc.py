@@ -11,6 +11,7 @@ from tests.peers.memory import say, session
     [b"{", b"nonsense", b"\xff\xfe", b"\0", b'\xef\xbb\xbf{"jsonrpc":"2.0"}', b'{"a":"\\ud800"}', b"[" * 100_000],
     ids=["torn", "word", "no UTF-8", "NUL", "byte order mark", "lone surrogate", "deep"],
 )
+@pytest.mark.fault("J1")
 def test_broken_json_is_a_parse_error_and_the_connection_survives(bridge: Connection, line: bytes) -> None:
     """J1: -32700 with a null id."""
     bridge.send_bytes(line + b"\n")
@@ -19,6 +20,7 @@ def test_broken_json_is_a_parse_error_and_the_connection_survives(bridge: Connec
     assert bridge.request("session/list")["sessions"]
 
 
+@pytest.mark.fault("J1")
 def test_blank_lines_get_no_answer(bridge: Connection) -> None:
     """J1: empty lines, blanks and carriage returns are nothing."""
     bridge.send_bytes(b"\n  \n\r\n\t\n")
@@ -48,6 +50,7 @@ def test_blank_lines_get_no_answer(bridge: Connection) -> None:
         ({"jsonrpc": "2.0", "id": 7, "method": "session/list", "params": "text"}, -32602, 7),
     ],
 )
+@pytest.mark.fault("J2")
 def test_a_broken_envelope_is_refused_once(bridge: Connection, message: object, code: int, id_: object) -> None:
     """J2: -32600 or -32602, with the id where it can be read."""
     bridge.send(message)
@@ -58,6 +61,7 @@ def test_a_broken_envelope_is_refused_once(bridge: Connection, message: object, 
 
 
 @pytest.mark.parametrize("id_", ["text", "", 0, -1, 2**53 + 1, 2**63 - 1])
+@pytest.mark.fault("C3")
 def test_ids_are_echoed_as_they_came(bridge: Connection, id_: object) -> None:
     """An id keeps its value and its type."""
     bridge.start("session/list", id_=id_)
@@ -72,6 +76,7 @@ def test_a_null_id_is_a_request(bridge: Connection) -> None:
     assert bridge.next()["error"]["code"] == -32601
 
 
+@pytest.mark.fault("J3")
 def test_unknown_requests_are_refused_and_unknown_notifications_ignored(bridge: Connection) -> None:
     """J3: -32601 at once; the unstable methods are unknown until they are announced."""
     for method in ("$/ping", "_x/y", "session/resume", "session/fork", "session/update", "initialized"):
@@ -82,6 +87,7 @@ def test_unknown_requests_are_refused_and_unknown_notifications_ignored(bridge: 
     assert bridge.silent(0.1) >= 0.1
 
 
+@pytest.mark.fault("J3")
 def test_nothing_is_answered_before_initialize(raw: Connection) -> None:
     """J3: other requests are refused, notifications ignored, and nothing comes unasked."""
     raw.notify("session/cancel", {"sessionId": "made:1"})
@@ -91,6 +97,7 @@ def test_nothing_is_answered_before_initialize(raw: Connection) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 65535])
+@pytest.mark.fault("J3")
 def test_the_version_is_always_one(raw: Connection, version: int) -> None:
     """J3: the client decides whether to go on; it may also ask again."""
     for _ in range(2):
@@ -104,6 +111,7 @@ def test_initialize_needs_a_version(raw: Connection, params: object) -> None:
     raw.initialize()
 
 
+@pytest.mark.fault("C3")
 def test_an_id_in_flight_cannot_be_used_again(bridge: Connection) -> None:
     """The second request with the id is refused, the first one is answered all the same."""
     bridge.source.add(session("made:long"), [say(number, "x" * 1000) for number in range(5000)])
@@ -117,6 +125,7 @@ def test_an_id_in_flight_cannot_be_used_again(bridge: Connection) -> None:
     assert answers == [-32600, None]
 
 
+@pytest.mark.fault("J9")
 def test_parameters_in_meta_change_nothing(bridge: Connection) -> None:
     """J9: `_meta` never becomes a parameter, and neither it nor unknown fields disturb."""
     odd = {"_meta": {"sessionId": "other", "session_id": "other", "cwd": "x"}, "new": [1], "mcpServers": [{"a": None}]}
@@ -124,6 +133,7 @@ def test_parameters_in_meta_change_nothing(bridge: Connection) -> None:
     assert bridge.updates("made:1", "user_message_chunk")
 
 
+@pytest.mark.fault("S9")
 def test_a_failure_says_nothing_of_what_was_sent_or_stored(bridge: Connection) -> None:
     """J and invariant 8: neither parameters nor an exception's message reach the client."""
 

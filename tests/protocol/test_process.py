@@ -37,6 +37,7 @@ def test_a_session_from_hello_to_goodbye() -> None:
         assert bridge.wait() == (0, b"")
 
 
+@pytest.mark.fault("J4")
 def test_requests_in_a_file_are_all_answered() -> None:
     """J4: the end of input does not take the answers away, and the last line needs no newline."""
     requests = (
@@ -58,6 +59,7 @@ def test_an_empty_input_is_a_normal_end() -> None:
 
 
 @pytest.mark.parametrize("closed", ["input", "output", "both"])
+@pytest.mark.fault("J6")
 def test_a_client_that_leaves_during_a_replay_ends_it(closed: str) -> None:
     """J6: within two seconds, with code 0 and no traceback."""
     with running(ENDLESS) as bridge:
@@ -73,6 +75,7 @@ def test_a_client_that_leaves_during_a_replay_ends_it(closed: str) -> None:
         assert bridge.wait(3.0) == (0, b"")
 
 
+@pytest.mark.fault("J6")
 def test_a_reader_that_is_stuck_holds_nobody_up() -> None:
     """Invariant 7: a worker thread that cannot be stopped does not keep the process alive."""
     with running(env={**os.environ, "STUCK": "1"}) as bridge:
@@ -83,6 +86,7 @@ def test_a_reader_that_is_stuck_holds_nobody_up() -> None:
         assert bridge.wait() == (0, b"")
 
 
+@pytest.mark.fault("J5", "J6")
 def test_a_client_that_stops_reading_and_then_leaves_is_noticed() -> None:
     """J6: the writer hangs in a full pipe, and the process ends all the same."""
     agent = subprocess.Popen(
@@ -112,6 +116,7 @@ def resident(pid: int) -> int:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 @pytest.mark.parametrize("phase", ["idle", "replay"])
+@pytest.mark.fault("J7")
 def test_signals_end_it_with_the_input_open(number: signal.Signals, phase: str) -> None:
     """J7: within two seconds, and a second signal changes nothing."""
     with running(ENDLESS) as bridge:
@@ -124,6 +129,7 @@ def test_signals_end_it_with_the_input_open(number: signal.Signals, phase: str) 
         assert bridge.wait() == (0, b"")
 
 
+@pytest.mark.fault("J8")
 def test_stray_output_never_reaches_the_client() -> None:
     """J8: print, a write to descriptor 1 and a child's output land on stderr."""
     with running(env={**os.environ, "NOISY": "1"}) as bridge:
@@ -135,6 +141,7 @@ def test_stray_output_never_reaches_the_client() -> None:
         assert sorted(stderr.splitlines()) == [b"a stray child", b"a stray print", b"a stray write"]
 
 
+@pytest.mark.fault("J4")
 def test_frames_up_to_the_limit_are_served_and_longer_ones_skipped() -> None:
     """J4: 64 MiB is a frame, more is -32600; what comes after is served, and the memory is free again."""
     with running() as bridge:
@@ -145,6 +152,7 @@ def test_frames_up_to_the_limit_are_served_and_longer_ones_skipped() -> None:
         assert bridge.request("session/list")["sessions"]
 
 
+@pytest.mark.fault("J5")
 def test_a_cancel_reaches_a_blocked_replay() -> None:
     """J5: requests are read while the client does not read."""
     with running(ENDLESS) as bridge:

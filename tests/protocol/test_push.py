@@ -38,6 +38,7 @@ def test_only_what_changed_is_pushed(bridge: Connection) -> None:
     assert bridge.silent(1.3) >= 1.3
 
 
+@pytest.mark.fault("W5")
 def test_bursts_are_a_second_apart_and_merged(bridge: Connection) -> None:
     """Over all sessions."""
     bridge.source.add(session("made:2"))
@@ -54,6 +55,7 @@ def test_bursts_are_a_second_apart_and_merged(bridge: Connection) -> None:
     assert bridge.silent(1.3) >= 1.3
 
 
+@pytest.mark.fault("W8")
 def test_pushes_wait_for_loads(bridge: Connection) -> None:
     """None during a load, and none for 200 ms after its answer."""
     bridge.source.add(session("made:2"), [say(number, "x" * 1000) for number in range(3000)])
@@ -99,6 +101,7 @@ def test_the_setting_says_for_which_sessions(mode: PushMode, expected: list[str]
         assert sorted(message["params"]["sessionId"] for message in bridge.messages[before:]) == expected
 
 
+@pytest.mark.fault("W8")
 def test_nothing_is_pushed_before_the_first_list(bridge: Connection) -> None:
     """A client that never asked is not told."""
     bridge.request("session/new", {"cwd": "/"})

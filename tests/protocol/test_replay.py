@@ -95,6 +95,7 @@ def test_a_split_never_separates_a_combining_sign() -> None:
         assert not any(chunk["content"]["text"].startswith("\u0301") for chunk in chunks)
 
 
+@pytest.mark.fault("F7")
 def test_lone_surrogates_are_replaced() -> None:
     """Strict parsers refuse them, wherever they stand."""
     parts = (Text("a\ud800b"), call(title="\udfff", input={"\ud800": ["\udc00"]}, content=(Text("\ud83d"),)))

@@ -99,6 +99,7 @@ def test_a_wrong_filter_is_an_error(bridge: Connection, params: object) -> None:
     assert bridge.refused("session/list", params)["code"] == -32602
 
 
+@pytest.mark.fault("S1", "J11")
 def test_a_page_of_hostile_sessions_is_cut_to_fit_a_frame(bridge: Connection) -> None:
     """A frame stays below 1 MiB, and the rest comes on the next page."""
     for number in range(100):
@@ -134,11 +135,13 @@ def test_missing_servers_are_accepted(bridge: Connection, servers: dict[str, obj
 
 
 @pytest.mark.parametrize("params", [{"sessionId": "made:1"}, {"sessionId": "made:1", "cwd": "x"}, {"cwd": "/"}])
+@pytest.mark.fault("J2")
 def test_wrong_load_parameters_are_an_error(bridge: Connection, params: object) -> None:
     """Both are required."""
     assert bridge.refused("session/load", params)["code"] == -32602
 
 
+@pytest.mark.fault("J10", "S4")
 def test_an_unknown_session_is_not_found(bridge: Connection) -> None:
     """-32002 with words for people, whether there never was one or its file has gone."""
     bridge.source.sessions["made:gone"] = session("made:gone")
@@ -163,6 +166,7 @@ def test_concurrent_loads_keep_the_order_of_each_session(bridge: Connection) -> 
         assert [update["messageId"] for update in chunks] == numbers * times
 
 
+@pytest.mark.fault("C4")
 def test_a_cancelled_load_is_answered_once(bridge: Connection) -> None:
     """-32800, then nothing more of the session; the connection and the transcript's end are in order."""
     bridge.source.add(session("made:endless"), (say(number, "x" * 1000) for number in iter(int, 1)))
@@ -179,6 +183,7 @@ def test_a_cancelled_load_is_answered_once(bridge: Connection) -> None:
     assert sum("method" not in message and message["id"] == id_ for message in bridge.messages) == 1
 
 
+@pytest.mark.fault("C5")
 def test_closing_ends_a_running_load(bridge: Connection) -> None:
     """Close is always answered with an object, and nothing is sent for the session after it."""
     bridge.source.add(session("made:endless"), (say(number, "x" * 1000) for number in iter(int, 1)))
@@ -253,6 +258,7 @@ def test_a_cancelled_prompt_ends_as_cancelled(bridge: Connection) -> None:
     assert bridge.answer(id_)["result"] == {"stopReason": "cancelled"}
 
 
+@pytest.mark.fault("F12")
 def test_histories_that_cannot_be_opened_are_an_error_not_an_end(source: MemorySource) -> None:
     """Requests for sessions are answered with -32603, and the connection stays."""
 

@@ -26,6 +26,7 @@ def pipe() -> Generator[Pipe]:
 
 
 @given(lines=st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line)), size=st.integers(1, 50))
+@pytest.mark.fault("J4")
 def test_frames_do_not_depend_on_how_their_bytes_arrive(lines: list[bytes], size: int) -> None:
     """J4: one byte at a time or all at once, and the last one without a newline."""
     stream = b"\n".join(lines)
@@ -48,6 +49,7 @@ async def test_a_reader_yields_frames_and_then_none(pipe: Pipe) -> None:
     reader.close()
 
 
+@pytest.mark.fault("J5")
 async def test_a_writer_waits_for_a_slow_client(pipe: Pipe) -> None:
     """J5: what the client does not read is bounded, and goes on when it reads again."""
     read, write = pipe

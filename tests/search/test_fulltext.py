@@ -79,6 +79,7 @@ def test_among_equals_the_recent_one_comes_first(corpus: Corpus) -> None:
     assert corpus.find("parser") == ["new", "old"]
 
 
+@pytest.mark.fault("S9")
 def test_credentials_are_not_in_the_file(corpus: Corpus) -> None:
     """Not compressed, not in the words, nowhere."""
     corpus.write("one", "the key is AKIA" + "Q3EXAMPLE0EXAMPL", "password: hunter2hunter2")
@@ -112,6 +113,7 @@ def test_a_second_run_reads_nothing(corpus: Corpus) -> None:
     assert (report.unchanged, corpus.adapter.bytes_read) == (2, before)
 
 
+@pytest.mark.fault("P3")
 def test_of_a_grown_transcript_only_the_new_lines_are_read(corpus: Corpus) -> None:
     """And the outcome is the same as of a fresh build."""
     corpus.write("one", *["early words"] * 1000)
@@ -170,6 +172,7 @@ def test_the_index_says_whether_it_is_complete(corpus: Corpus) -> None:
     engine.close()
 
 
+@pytest.mark.fault("C1")
 def test_only_one_process_builds_at_a_time(tmp_path: Path) -> None:
     """The second one is told and goes away; afterwards the lock is free."""
     lock = tmp_path / "cache" / "text.lock"

@@ -47,6 +47,7 @@ def test_no_path_means_memory() -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077, 0o277])
+@pytest.mark.fault("S10")
 def test_file_and_directory_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     """They hold what people said, so 0600 in 0700."""
     path = tmp_path / "cache" / "x.db"
@@ -82,6 +83,7 @@ def _directory(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [_damage_half, _damage_header, _foreign, _directory])
+@pytest.mark.fault("I3")
 def test_a_file_that_is_not_ours_or_damaged_is_set_aside_and_replaced(tmp_path: Path, damage: object) -> None:
     """The old file keeps lying beside the new one."""
     path = tmp_path / "x.db"
@@ -96,6 +98,7 @@ def test_a_file_that_is_not_ours_or_damaged_is_set_aside_and_replaced(tmp_path: 
     assert len([kept for kept in _set_aside(path) if not kept.name.endswith(("-wal", "-shm"))]) == 1
 
 
+@pytest.mark.fault("I3")
 def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
     """SQLite takes an empty file for a healthy database without tables; so do not stop there."""
     path = tmp_path / "x.db"
@@ -105,6 +108,7 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
     assert _set_aside(path) == []
 
 
+@pytest.mark.fault("I3")
 def test_a_file_that_lost_its_tables_is_replaced(tmp_path: Path) -> None:
     """Our mark without our tables is damage."""
     path = tmp_path / "x.db"
@@ -117,6 +121,7 @@ def test_a_file_that_lost_its_tables_is_replaced(tmp_path: Path) -> None:
     assert _set_aside(path)
 
 
+@pytest.mark.fault("I3", "I7")
 def test_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     """A downgrade works in memory and does not destroy what the newer program made."""
     path = tmp_path / "x.db"
@@ -132,6 +137,7 @@ def test_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     assert sqlite3.connect(path).execute("SELECT name FROM thing").fetchall() == [("a",)]
 
 
+@pytest.mark.fault("I7")
 def test_an_older_version_without_upgrade_is_set_aside(tmp_path: Path) -> None:
     """A cache of an old layout is made again."""
     path = tmp_path / "x.db"
@@ -140,6 +146,7 @@ def test_an_older_version_without_upgrade_is_set_aside(tmp_path: Path) -> None:
     assert _names(_open(path, Schema(77, 3, SCHEMA.script))) == []
 
 
+@pytest.mark.fault("I7")
 def test_an_older_version_with_upgrade_keeps_its_rows(tmp_path: Path) -> None:
     """What cannot be made again is carried over."""
     path = tmp_path / "x.db"
@@ -154,6 +161,7 @@ def test_an_older_version_with_upgrade_keeps_its_rows(tmp_path: Path) -> None:
     assert database.connection.execute("PRAGMA user_version").fetchone() == (3,)
 
 
+@pytest.mark.fault("I6")
 def test_a_place_that_cannot_be_written_leads_to_memory_and_a_notice(tmp_path: Path) -> None:
     """A file where the directory should be: the program goes on."""
     (tmp_path / "cache").write_text("in the way", encoding="utf-8")
@@ -165,6 +173,7 @@ def test_a_place_that_cannot_be_written_leads_to_memory_and_a_notice(tmp_path: P
     assert _names(database) == []
 
 
+@pytest.mark.fault("I6")
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     """A link planted at our path does not make us write elsewhere."""
     (tmp_path / "x.db").symlink_to(tmp_path / "elsewhere.db")

@@ -10,6 +10,7 @@ from acp_history_bridge.environment import current_environment
 
 
 @pytest.mark.parametrize("variables", [{}, {"HOME": ""}, {"HOME": "relative/home"}, {"PATH": "/bin"}])
+@pytest.mark.fault("F12")
 def test_without_a_usable_home_variable_the_password_database_is_asked(variables: dict[str, str]) -> None:
     """The Neovim plugin avante passes only PATH."""
     assert current_environment(variables).home == Path(pwd.getpwuid(os.getuid()).pw_dir)
@@ -20,6 +21,7 @@ def test_the_home_variable_wins() -> None:
     assert current_environment({"HOME": "/home/ada"}).home == Path("/home/ada")
 
 
+@pytest.mark.fault("F12")
 def test_a_user_without_an_entry_has_the_root_as_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """Containers run under user ids that nobody registered."""
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)

@@ -34,6 +34,7 @@ _ODD = ["fifo", "directory", "link", "loop", "device", "socket", "missing"]
 
 @pytest.mark.timeout(5)
 @pytest.mark.parametrize("kind", _ODD)
+@pytest.mark.fault("F5", "S5")
 def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, kind: str) -> None:
     """A FIFO does not block, a link is not followed, and the error names the file only by its last part."""
     path = tmp_path / "x.jsonl"
@@ -46,6 +47,7 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, kind: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"], ids=["nul", "surrogate"])
+@pytest.mark.fault("S4")
 def test_a_name_that_no_file_can_have_is_an_ordinary_failure(tmp_path: Path, name: str) -> None:
     """Names made from hostile content end in the same error as a missing file."""
     with pytest.raises(TranscriptError), open_regular(tmp_path / name):
@@ -96,6 +98,7 @@ def test_a_directory_is_listed_by_name(tmp_path: Path) -> None:
     assert problems == []
 
 
+@pytest.mark.fault("F10", "F12")
 def test_a_missing_directory_is_empty_and_an_unreadable_one_is_a_problem(tmp_path: Path) -> None:
     """A tool that was never used is no problem; what cannot be listed must not look empty."""
     problems: list[Problem] = []
@@ -108,6 +111,7 @@ def test_a_missing_directory_is_empty_and_an_unreadable_one_is_a_problem(tmp_pat
     assert [(problem.path, problem.kind) for problem in problems] == [(file, "unreadable")]
 
 
+@pytest.mark.fault("S5")
 def test_the_entries_of_a_directory_are_not_followed(tmp_path: Path) -> None:
     """A link in a listing is no file, even if it leads to one."""
     (tmp_path / "real").touch()

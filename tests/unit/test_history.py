@@ -146,6 +146,7 @@ async def test_a_change_during_the_first_scan_is_not_missed(notes: Path) -> None
         await until_changes(changes, named("changed", newest.record.native_id))
 
 
+@pytest.mark.fault("J5")
 async def test_a_subscriber_who_reads_nothing_holds_up_nobody(notes: Path) -> None:
     """Another subscriber gets every change meanwhile."""
     async with History(lambda: NotesIndex(notes), QUICK) as history, history.changes(), history.changes() as changes:
@@ -155,6 +156,7 @@ async def test_a_subscriber_who_reads_nothing_holds_up_nobody(notes: Path) -> No
             await until_changes(changes, named("added", f"new{number}"))
 
 
+@pytest.mark.fault("W5")
 async def test_a_burst_of_appends_costs_few_refreshes(notes: Path) -> None:
     """Ten thousand appends to one file are read a few times, not ten thousand times."""
     index = NotesIndex(notes)
@@ -223,6 +225,7 @@ async def test_closing_is_prompt_in_the_middle_of_a_scan(notes: Path) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("history-")]
 
 
+@pytest.mark.fault("C6")
 async def test_closing_does_not_wait_for_a_hanging_read(notes: Path) -> None:
     """A file on a dead network drive must not keep the process."""
     hanging = threading.Event()
@@ -240,6 +243,7 @@ async def test_closing_does_not_wait_for_a_hanging_read(notes: Path) -> None:
     release.set()
 
 
+@pytest.mark.fault("F11")
 async def test_a_failing_scan_is_tried_again(notes: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The failure is logged, a list is answered with what there is, and the next reconciliation brings the rest."""
     failures = [OSError("disk on fire")]
@@ -258,6 +262,7 @@ async def test_a_failing_scan_is_tried_again(notes: Path, caplog: pytest.LogCapt
     assert "disk on fire" in caplog.text
 
 
+@pytest.mark.fault("I6")
 async def test_an_index_that_cannot_be_opened_fails_the_request_only(caplog: pytest.LogCaptureFixture) -> None:
     """Whoever asks is told; the front-end lives on."""
 
@@ -309,6 +314,7 @@ async def test_active_sessions_are_named_by_their_wire_ids(notes: Path) -> None:
         assert await history.active_sessions() == {"notes:0"}
 
 
+@pytest.mark.fault("C6")
 async def test_an_adapter_that_fails_to_name_a_command_names_none(
     notes: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -39,6 +39,7 @@ async def test_an_error_is_raised_where_the_result_is_awaited(worker: Worker) ->
     assert await worker.run(Priority.REQUEST, lambda: "alive") == "alive"
 
 
+@pytest.mark.fault("C6")
 async def test_a_call_that_exits_does_not_end_the_thread(worker: Worker) -> None:
     """An adapter may call `sys.exit`; that is its failure and nobody else's."""
     with pytest.raises(AdapterError, match="SystemExit"):
@@ -46,6 +47,7 @@ async def test_a_call_that_exits_does_not_end_the_thread(worker: Worker) -> None
     assert await worker.run(Priority.REQUEST, lambda: "alive") == "alive"
 
 
+@pytest.mark.fault("C4")
 async def test_a_cancelled_call_is_dropped_before_its_turn(worker: Worker) -> None:
     """Nobody waits for it any more."""
     gate = threading.Event()
@@ -87,6 +89,7 @@ async def test_stopping_calls_the_last_function_and_refuses_the_rest() -> None:
     assert len(refused) == 2
 
 
+@pytest.mark.fault("C6")
 async def test_a_hanging_call_does_not_hold_up_the_end() -> None:
     """The thread is left behind after the time that was granted."""
     worker = Worker("test-worker")

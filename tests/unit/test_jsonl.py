@@ -42,6 +42,7 @@ def _expected(data: bytes, start: int = 0, limit: int = 1 << 30) -> list[Line]:
 
 
 @given(_CONTENT, st.integers(1, 9), st.integers(0, 12))
+@pytest.mark.fault("Z3", "R4")
 def test_reading_in_any_chunks_gives_what_splitting_gives(data: bytes, chunk: int, limit: int) -> None:
     """Chunk borders, empty lines, missing newlines and over-long lines change nothing."""
     with pytest.MonkeyPatch.context() as patch, _opened(data) as descriptor:
@@ -78,6 +79,7 @@ def test_going_on_from_the_end_of_a_line_loses_nothing(data: bytes, cut: int) ->
         assert first + list(read_lines(descriptor, first[-1].end if first else 0)) == _expected(data)
 
 
+@pytest.mark.fault("F4")
 def test_a_line_over_the_limit_is_reported_with_its_size_and_costs_no_memory() -> None:
     """The neighbours of a giant line are read, and of itself only the size is kept."""
     giant = 3 * jsonl.CHUNK + 17
@@ -87,6 +89,7 @@ def test_a_line_over_the_limit_is_reported_with_its_size_and_costs_no_memory() -
     assert [(line.size, line.data) for line in lines] == [(1, b"a"), (giant, None), (1, b"b")]
 
 
+@pytest.mark.fault("F1")
 def test_a_torn_last_line_is_kept_pending() -> None:
     """A line without newline may still be written."""
     with _opened(b'{"a":1}\n{"b"') as descriptor:
@@ -96,6 +99,7 @@ def test_a_torn_last_line_is_kept_pending() -> None:
     assert lines[-1].end == 12
 
 
+@pytest.mark.fault("R3")
 def test_a_file_that_is_truncated_while_it_is_read_just_ends(tmp_path: Path) -> None:
     """The lines that are gone do not come, and nothing is raised."""
     path = tmp_path / "shrinking.jsonl"
@@ -136,6 +140,7 @@ def test_a_window_has_the_whole_lines_that_start_in_it(data: bytes, start: int) 
         (b"[1]\r", [1]),
     ],
 )
+@pytest.mark.fault("F2", "F3", "F6", "F7")
 def test_odd_records_get_a_second_chance(data: bytes, value: object) -> None:
     """Lone surrogates, NaN, big numbers, marks, NUL runs, broken UTF-8 and raw controls cost no record."""
     decoded = decode(data)
@@ -148,16 +153,19 @@ def test_odd_records_get_a_second_chance(data: bytes, value: object) -> None:
     [b"", b"   ", b"{", b'{"a"', b"not json", b"\x00" * 100, b"[" * 5000 + b"]" * 5000, b'{"a":' * 5000, b"[1] [2]"],
     ids=["empty", "blank", "open", "torn", "text", "nul", "deep", "deep-torn", "two"],
 )
+@pytest.mark.fault("F6", "F7")
 def test_what_is_no_json_is_a_value_error(data: bytes) -> None:
     """Also nesting of any depth: a hostile line must not end in a RecursionError."""
     assert _is_refused(data)
 
 
+@pytest.mark.fault("F7")
 def test_deep_nesting_with_something_odd_before_it_is_a_value_error() -> None:
     """The second chance has a limit, too."""
     assert _is_refused(b'["\\ud800",' + b"[" * 200_000)
 
 
+@pytest.mark.fault("F7")
 def test_the_limit_of_nesting_is_not_the_interpreters() -> None:
     """Where the standard library would decode more, its value would break whoever walks through it."""
     before = sys.getrecursionlimit()
@@ -177,6 +185,7 @@ def _is_refused(data: bytes) -> bool:
 
 
 @given(st.binary())
+@pytest.mark.fault("F7")
 def test_decoding_any_bytes_gives_a_value_or_a_value_error(data: bytes) -> None:
     """Nothing else is ever raised."""
     _is_refused(data)

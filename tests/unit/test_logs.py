@@ -37,6 +37,7 @@ def test_nothing_is_created_before_the_first_record(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8").endswith("WARNING tests.logs: now\n")
 
 
+@pytest.mark.fault("S10")
 def test_log_and_directory_are_private_whatever_the_umask(tmp_path: Path) -> None:
     """Paths and session ids in the log are nobody else's business."""
     import os
@@ -83,6 +84,7 @@ def test_any_text_can_be_logged(tmp_path: Path, text: str) -> None:
     assert file.stat().st_size > 0
 
 
+@pytest.mark.fault("F12")
 def test_a_log_that_cannot_be_written_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Neither an exception nor a word on stderr."""
     (tmp_path / "state").touch()
@@ -101,6 +103,7 @@ def test_records_go_to_stderr_when_asked(tmp_path: Path, capsys: pytest.CaptureF
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.fault("F12")
 def test_a_relative_directory_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Older versions of platformdirs hand out whatever a variable says."""
 

@@ -116,6 +116,7 @@ def test_adapters_of_others_come_after_the_built_in_ones(install: Install) -> No
 
 
 @pytest.mark.parametrize("target", ["nowhere:X", "somebodys_adapters:Missing", "somebodys_adapters:Failing", "x"])
+@pytest.mark.fault("C6")
 def test_an_adapter_that_cannot_be_loaded_is_reported_and_skipped(
     install: Install, caplog: pytest.LogCaptureFixture, target: str
 ) -> None:
@@ -127,6 +128,7 @@ def test_an_adapter_that_cannot_be_loaded_is_reported_and_skipped(
     assert "the adapter bad cannot be loaded" in caplog.text
 
 
+@pytest.mark.fault("C6")
 def test_something_else_than_an_adapter_is_skipped(install: Install, caplog: pytest.LogCaptureFixture) -> None:
     """What does not have the contract's methods is not used."""
     install(bad="somebodys_adapters:NotOne")
@@ -135,6 +137,7 @@ def test_something_else_than_an_adapter_is_skipped(install: Install, caplog: pyt
     assert "does not implement the contract" in caplog.text
 
 
+@pytest.mark.fault("C6")
 def test_nobody_takes_the_prefix_of_another_adapter(install: Install, caplog: pytest.LogCaptureFixture) -> None:
     """Wire ids begin with the prefix; two tools with one prefix could not be told apart."""
     install(impostor="somebodys_adapters:Impostor")
@@ -143,6 +146,7 @@ def test_nobody_takes_the_prefix_of_another_adapter(install: Install, caplog: py
     assert "has the name or prefix of claude-code" in caplog.text
 
 
+@pytest.mark.fault("C6")
 def test_nobody_replaces_a_built_in_adapter_by_its_name(install: Install) -> None:
     """The built-in one wins over an entry point of the same name."""
     install(**{"claude-code": "somebodys_adapters:Minimal"})

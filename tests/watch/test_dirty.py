@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from acp_history_bridge.watch.dirty import Dirty, DirtySet
 
 ROOT, OTHER = Path("/root"), Path("/other")
@@ -17,6 +19,7 @@ def test_the_consumer_is_woken_once_per_batch() -> None:
     assert len(wakes) == 2
 
 
+@pytest.mark.fault("W5")
 def test_too_many_paths_become_a_rescan_of_their_root() -> None:
     """The set is bounded per root, and other roots keep their paths."""
     dirty = DirtySet(lambda: None, limit=10)

@@ -32,6 +32,7 @@ def run(scenario: str, directory: Path, *before: str) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("scenario", ["unreadable_directories", "unreadable_root"])
+@pytest.mark.fault("W4")
 def test_what_becomes_readable_is_watched(scenario: str, shared: Path) -> None:
     """Permission that comes later is noticed by the check, below a root and for the root itself."""
     run(scenario, shared)
@@ -39,6 +40,7 @@ def test_what_becomes_readable_is_watched(scenario: str, shared: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("scenario", ["watch_limit_below_the_root", "watch_limit_at_the_root", "instance_limit"])
+@pytest.mark.fault("W3")
 def test_what_the_kernel_cannot_watch_is_polled(scenario: str, tmp_path: Path) -> None:
     """With too few watches or no instance, every change is still reported."""
     in_namespace = ("unshare", "--user", "--map-root-user")

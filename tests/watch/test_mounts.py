@@ -45,6 +45,7 @@ def test_without_mountinfo_nothing_is_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "drvfs", "fuse.sshfs", "virtiofs", "vboxsf"])
+@pytest.mark.fault("W7")
 def test_shared_file_systems_need_polling(kind: str) -> None:
     """They do not report what others write."""
     assert needs_polling(kind)

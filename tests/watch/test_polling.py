@@ -2,6 +2,8 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
+
 from acp_history_bridge.watch.polling import PolledTree
 from tests.watch.listener import append, make_directory
 
@@ -27,6 +29,7 @@ def test_what_is_there_at_first_is_not_reported(tmp_path: Path) -> None:
     assert Reports(tmp_path).sweep() == set()
 
 
+@pytest.mark.fault("W7")
 def test_a_change_is_reported_once(tmp_path: Path) -> None:
     """A second look at the same state brings nothing."""
     path = append(tmp_path / "file")
@@ -36,6 +39,7 @@ def test_a_change_is_reported_once(tmp_path: Path) -> None:
     assert reports.sweep() == set()
 
 
+@pytest.mark.fault("R6")
 def test_a_rewrite_of_equal_size_and_time_is_seen_by_its_inode(tmp_path: Path) -> None:
     """A replaced file is another file."""
     path = append(tmp_path / "file")
@@ -88,6 +92,7 @@ def test_quiet_directories_are_looked_at_rarely(tmp_path: Path) -> None:
     assert reports.sweep(everything=False) == {(str(path), "file")}
 
 
+@pytest.mark.fault("W4")
 def test_a_file_in_place_of_a_directory_ends_looking_into_it(tmp_path: Path) -> None:
     """The directory is reported as gone and forgotten."""
     place = make_directory(tmp_path / "place")
@@ -98,6 +103,7 @@ def test_a_file_in_place_of_a_directory_ends_looking_into_it(tmp_path: Path) -> 
     assert len(reports.tree) == 1
 
 
+@pytest.mark.fault("W4", "W7")
 def test_a_root_that_goes_and_returns_is_followed(tmp_path: Path) -> None:
     """The top is kept in mind, whatever happens to it."""
     root = make_directory(tmp_path / "root")

@@ -13,6 +13,7 @@ PROJECT = Path(__file__).parents[2]
 
 
 @pytest.mark.process_slow
+@pytest.mark.fault("W1")
 def test_every_append_in_five_thousand_directories_is_reported(tmp_path: Path) -> None:
     """A big archive is watched without losing an event and without work while nothing happens."""
     files = [append(make_directory(tmp_path / f"{number // 100}/{number}") / "a.jsonl") for number in range(5000)]
@@ -29,6 +30,7 @@ def test_every_append_in_five_thousand_directories_is_reported(tmp_path: Path) -
 
 
 @pytest.mark.process_slow
+@pytest.mark.fault("W2")
 def test_twenty_thousand_files_made_while_the_process_stood_still_are_found(tmp_path: Path) -> None:
     """The kernel drops about half of the events; the rescan that follows finds every file."""
     command = [sys.executable, str(Path(__file__).with_name("follow.py")), str(tmp_path)]

@@ -95,6 +95,7 @@ def test_a_directory_that_is_moved_out_is_reported(root: Path, tmp_path: Path, o
 
 
 @BOTH
+@pytest.mark.fault("W4")
 def test_a_missing_root_is_seen_when_it_appears(tmp_path: Path, options: WatchOptions) -> None:
     """A root several levels below anything that exists is watched as soon as it is made."""
     root = tmp_path / "home/.tool/projects"
@@ -106,6 +107,7 @@ def test_a_missing_root_is_seen_when_it_appears(tmp_path: Path, options: WatchOp
 
 
 @BOTH
+@pytest.mark.fault("W4", "R7")
 def test_a_removed_root_is_watched_again_when_it_returns(root: Path, options: WatchOptions) -> None:
     """Removal and return each mean a rescan, and afterwards changes are reported as before."""
     with Listener(root, options=options) as listener:
@@ -120,6 +122,7 @@ def test_a_removed_root_is_watched_again_when_it_returns(root: Path, options: Wa
 
 
 @BOTH
+@pytest.mark.fault("W5")
 def test_reading_causes_no_events(root: Path, options: WatchOptions) -> None:
     """Listing and reading files marks nothing; the file written afterwards is the only one marked."""
     with Listener(root, options=options) as listener:
@@ -131,6 +134,7 @@ def test_reading_causes_no_events(root: Path, options: WatchOptions) -> None:
 
 
 @BOTH
+@pytest.mark.fault("S5")
 def test_links_to_directories_are_not_followed(root: Path, tmp_path: Path, options: WatchOptions) -> None:
     """What happens behind a link inside a root is none of ours."""
     outside = make_directory(tmp_path / "outside")
@@ -181,6 +185,7 @@ def test_waiting_for_a_part_of_a_store_leaves_its_root_watched(tmp_path: Path) -
         listener.until_marked(append(store.root / "index.json"))
 
 
+@pytest.mark.fault("W4")
 def test_a_replaced_root_is_noticed_by_the_check(root: Path, tmp_path: Path) -> None:
     """The kernel says nothing when the watched directory itself is moved; its inode does."""
     with Listener(root) as listener:
@@ -218,6 +223,7 @@ def test_a_file_in_place_of_a_root_is_waited_out(tmp_path: Path) -> None:
         assert listener.modes == ["events"]
 
 
+@pytest.mark.fault("W7")
 def test_a_root_on_a_network_mount_is_polled(root: Path, tmp_path: Path) -> None:
     """The mount table decides."""
     mountinfo = append(tmp_path / "mountinfo", f"1 0 0:1 / / rw - ext4 x rw\n2 1 0:2 / {root} rw - nfs4 s:/ rw\n")
@@ -227,6 +233,7 @@ def test_a_root_on_a_network_mount_is_polled(root: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.fault("W6")
 def test_a_dead_observer_thread_is_replaced_by_the_check(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception in the thread that delivers events ends it; the next check starts another and asks for a rescan."""
     with Listener(root) as listener:
@@ -243,6 +250,7 @@ def test_a_dead_observer_thread_is_replaced_by_the_check(root: Path, monkeypatch
         listener.until_marked(append(root / "project/old.jsonl"))
 
 
+@pytest.mark.fault("W6")
 def test_a_dead_reader_thread_is_replaced_by_the_check(root: Path) -> None:
     """The thread that reads the kernel's queue is no part of watchdog's own list."""
     with Listener(root) as listener:
@@ -255,6 +263,7 @@ def test_a_dead_reader_thread_is_replaced_by_the_check(root: Path) -> None:
         listener.until_marked(append(root / "project/old.jsonl"))
 
 
+@pytest.mark.fault("W2")
 def test_lost_events_mean_a_rescan(root: Path) -> None:
     """When the kernel's queue really overflows, every root is to be scanned again, and watching goes on."""
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text(encoding="ascii"))
@@ -272,6 +281,7 @@ def test_lost_events_mean_a_rescan(root: Path) -> None:
         listener.until(lambda seen: path in seen.paths)
 
 
+@pytest.mark.fault("W3")
 def test_without_inotify_instances_everything_is_polled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many programs watch already: changes are found by looking, the user is told once, the kernel asked once."""
     asked: list[None] = []
