@@ -185,6 +185,7 @@ def test_the_summary_is_the_title(tmp_path: Path) -> None:
         Chat().parts({"functionResponse": {"id": "1", "name": "glob", "response": {}}}).user("Hello"),
         Chat().user("dropped", "u").rewind("u").user("Hello"),
         Chat().user("dropped", "u").rebuild().user("Hello"),
+        Chat().user("dropped", "u").rebuild(message("c", "user", CONTEXT)).user("Hello"),
         Chat().user("Hello", "u").agent("x").user("dropped", "v").rewind("v"),
         Chat().user("Hello").user("dropped").rebuild(message("new", "user", [{"text": CONTEXT}, {"text": "Hello"}])),
         Chat().user("Hello").rebuild(message("s", "user", "<state_snapshot>x</state_snapshot>")),
