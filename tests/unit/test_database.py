@@ -3,6 +3,8 @@
 import os
 import sqlite3
 import stat
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,14 +16,35 @@ SCHEMA = Schema(
 )
 
 
-def _open(path: Path | None, schema: Schema = SCHEMA) -> Database:
-    return open_database(path, schema)
+class Opener:
+    """Opens databases, and closes them when the test is over."""
+
+    def __init__(self) -> None:
+        self._opened: list[Database] = []
+
+    def __call__(self, path: Path | None, schema: Schema = SCHEMA) -> Database:
+        """Open a database."""
+        self._opened.append(open_database(path, schema))
+        return self._opened[-1]
+
+    def close(self) -> None:
+        """Close all of them."""
+        for database in self._opened:
+            database.connection.close()
+
+
+@pytest.fixture
+def opened() -> Generator[Opener]:
+    """Opens databases."""
+    opener = Opener()
+    yield opener
+    opener.close()
 
 
 def _write(path: Path, name: str = "a") -> None:
-    database = _open(path)
-    database.connection.execute("INSERT INTO thing VALUES (?)", (name,))
-    database.connection.close()
+    connection = open_database(path, SCHEMA).connection
+    connection.execute("INSERT INTO thing VALUES (?)", (name,))
+    connection.close()
 
 
 def _names(database: Database) -> list[str]:
@@ -32,16 +55,16 @@ def _set_aside(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}.broken-*"))
 
 
-def test_what_was_written_is_there_again(tmp_path: Path) -> None:
+def test_what_was_written_is_there_again(opened: Opener, tmp_path: Path) -> None:
     """A second opening finds the same file."""
     _write(tmp_path / "x.db")
 
-    assert _names(_open(tmp_path / "x.db")) == ["a"]
+    assert _names(opened(tmp_path / "x.db")) == ["a"]
 
 
-def test_no_path_means_memory() -> None:
+def test_no_path_means_memory(opened: Opener) -> None:
     """An in-memory database has the same tables."""
-    database = _open(None)
+    database = opened(None)
 
     assert (database.path, database.notice, _names(database)) == (None, None, [])
 
@@ -84,14 +107,16 @@ def _directory(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [_damage_half, _damage_header, _foreign, _directory])
 @pytest.mark.fault("I3")
-def test_a_file_that_is_not_ours_or_damaged_is_set_aside_and_replaced(tmp_path: Path, damage: object) -> None:
+def test_a_file_that_is_not_ours_or_damaged_is_set_aside_and_replaced(
+    opened: Opener, tmp_path: Path, damage: object
+) -> None:
     """The old file keeps lying beside the new one."""
     path = tmp_path / "x.db"
     _write(path)
     assert callable(damage)
     damage(path)
 
-    database = _open(path)
+    database = opened(path)
 
     assert database.path == path
     assert _names(database) == []
@@ -99,17 +124,17 @@ def test_a_file_that_is_not_ours_or_damaged_is_set_aside_and_replaced(tmp_path: 
 
 
 @pytest.mark.fault("I3")
-def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_a_database(opened: Opener, tmp_path: Path) -> None:
     """SQLite takes an empty file for a healthy database without tables; so do not stop there."""
     path = tmp_path / "x.db"
     path.touch()
 
-    assert _names(_open(path)) == []
+    assert _names(opened(path)) == []
     assert _set_aside(path) == []
 
 
 @pytest.mark.fault("I3")
-def test_a_file_that_lost_its_tables_is_replaced(tmp_path: Path) -> None:
+def test_a_file_that_lost_its_tables_is_replaced(opened: Opener, tmp_path: Path) -> None:
     """Our mark without our tables is damage."""
     path = tmp_path / "x.db"
     _write(path)
@@ -117,12 +142,12 @@ def test_a_file_that_lost_its_tables_is_replaced(tmp_path: Path) -> None:
     connection.execute("DROP TABLE thing")
     connection.close()
 
-    assert _names(_open(path)) == []
+    assert _names(opened(path)) == []
     assert _set_aside(path)
 
 
 @pytest.mark.fault("I3", "I7")
-def test_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+def test_a_newer_version_is_left_alone(opened: Opener, tmp_path: Path) -> None:
     """A downgrade works in memory and does not destroy what the newer program made."""
     path = tmp_path / "x.db"
     _write(path)
@@ -130,24 +155,25 @@ def test_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     newer.execute("PRAGMA user_version = 3")
     newer.close()
 
-    database = _open(path)
+    database = opened(path)
 
     assert database.path is None
     assert "newer" in str(database.notice)
-    assert sqlite3.connect(path).execute("SELECT name FROM thing").fetchall() == [("a",)]
+    with closing(sqlite3.connect(path)) as kept:
+        assert kept.execute("SELECT name FROM thing").fetchall() == [("a",)]
 
 
 @pytest.mark.fault("I7")
-def test_an_older_version_without_upgrade_is_set_aside(tmp_path: Path) -> None:
+def test_an_older_version_without_upgrade_is_set_aside(opened: Opener, tmp_path: Path) -> None:
     """A cache of an old layout is made again."""
     path = tmp_path / "x.db"
     _write(path)
 
-    assert _names(_open(path, Schema(77, 3, SCHEMA.script))) == []
+    assert _names(opened(path, Schema(77, 3, SCHEMA.script))) == []
 
 
 @pytest.mark.fault("I7")
-def test_an_older_version_with_upgrade_keeps_its_rows(tmp_path: Path) -> None:
+def test_an_older_version_with_upgrade_keeps_its_rows(opened: Opener, tmp_path: Path) -> None:
     """What cannot be made again is carried over."""
     path = tmp_path / "x.db"
     _write(path)
@@ -155,18 +181,18 @@ def test_an_older_version_with_upgrade_keeps_its_rows(tmp_path: Path) -> None:
     def upgrade(connection: sqlite3.Connection, version: int) -> None:
         connection.execute("UPDATE thing SET name = name || ?", (version,))
 
-    database = _open(path, Schema(77, 3, SCHEMA.script, upgrade))
+    database = opened(path, Schema(77, 3, SCHEMA.script, upgrade))
 
     assert _names(database) == ["a2"]
     assert database.connection.execute("PRAGMA user_version").fetchone() == (3,)
 
 
 @pytest.mark.fault("I6")
-def test_a_place_that_cannot_be_written_leads_to_memory_and_a_notice(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_leads_to_memory_and_a_notice(opened: Opener, tmp_path: Path) -> None:
     """A file where the directory should be: the program goes on."""
     (tmp_path / "cache").write_text("in the way", encoding="utf-8")
 
-    database = _open(tmp_path / "cache" / "x.db")
+    database = opened(tmp_path / "cache" / "x.db")
 
     assert database.path is None
     assert "in memory" in str(database.notice)
@@ -174,9 +200,9 @@ def test_a_place_that_cannot_be_written_leads_to_memory_and_a_notice(tmp_path: P
 
 
 @pytest.mark.fault("I6")
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_is_not_followed(opened: Opener, tmp_path: Path) -> None:
     """A link planted at our path does not make us write elsewhere."""
     (tmp_path / "x.db").symlink_to(tmp_path / "elsewhere.db")
 
-    assert _open(tmp_path / "x.db").path is None
+    assert opened(tmp_path / "x.db").path is None
     assert not (tmp_path / "elsewhere.db").exists()

@@ -1,5 +1,6 @@
 """Decisions of the user: kept over restarts, shared between processes, undone only by the user."""
 
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -7,24 +8,44 @@ import pytest
 from acp_history_bridge.decisions import Decisions
 
 
+class Opener:
+    """Opens the decisions as one more bridge would, and closes all of them when the test is over."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened: list[Decisions] = []
+
+    def __call__(self, *, stored: bool = True) -> Decisions:
+        """Open the decisions."""
+        self._opened.append(Decisions(self._path if stored else None))
+        return self._opened[-1]
+
+    def close(self) -> None:
+        """Close them."""
+        for decisions in self._opened:
+            decisions.close()
+
+
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where the decisions lie."""
-    return tmp_path / "data" / "decisions.db"
+def opened(tmp_path: Path) -> Generator[Opener]:
+    """Opens the decisions."""
+    opener = Opener(tmp_path / "data" / "decisions.db")
+    yield opener
+    opener.close()
 
 
-def test_a_hidden_session_stays_hidden_over_a_restart(path: Path) -> None:
+def test_a_hidden_session_stays_hidden_over_a_restart(opened: Opener) -> None:
     """Hiding is stored at once."""
-    first = Decisions(path)
+    first = opened()
     first.hide("claude:1")
     first.close()
 
-    assert set(Decisions(path).hidden) == {"claude:1"}
+    assert set(opened().hidden) == {"claude:1"}
 
 
-def test_hiding_twice_and_unhiding_what_is_not_hidden_do_no_harm(path: Path) -> None:
+def test_hiding_twice_and_unhiding_what_is_not_hidden_do_no_harm(opened: Opener) -> None:
     """Both are idempotent; unhiding says whether there was anything to undo."""
-    decisions = Decisions(path)
+    decisions = opened()
     decisions.hide("claude:1")
     decisions.hide("claude:1")
 
@@ -32,9 +53,9 @@ def test_hiding_twice_and_unhiding_what_is_not_hidden_do_no_harm(path: Path) -> 
     assert not decisions.hidden
 
 
-def test_another_bridge_sees_a_decision_at_once(path: Path) -> None:
+def test_another_bridge_sees_a_decision_at_once(opened: Opener) -> None:
     """Two open connections share the file."""
-    one, other = Decisions(path), Decisions(path)
+    one, other = opened(), opened()
     assert not other.hidden
 
     one.hide("gemini:2")
@@ -42,9 +63,9 @@ def test_another_bridge_sees_a_decision_at_once(path: Path) -> None:
     assert set(other.hidden) == {"gemini:2"}
 
 
-def test_kinds_of_decisions_do_not_mix(path: Path) -> None:
+def test_kinds_of_decisions_do_not_mix(opened: Opener) -> None:
     """A title, an archive mark and hiding are independent."""
-    decisions = Decisions(path)
+    decisions = opened()
     decisions.set_title("claude:1", "Mine")
     decisions.set_title("claude:1", "Mine, again")
     decisions.archive("claude:2")
@@ -55,9 +76,9 @@ def test_kinds_of_decisions_do_not_mix(path: Path) -> None:
     assert decisions.unarchive("claude:2")
 
 
-def test_without_a_place_decisions_last_as_long_as_the_process() -> None:
+def test_without_a_place_decisions_last_as_long_as_the_process(opened: Opener) -> None:
     """Nothing can be stored, so nothing is, and nothing fails."""
-    decisions = Decisions(None)
+    decisions = opened(stored=False)
     decisions.hide("claude:1")
 
     assert set(decisions.hidden) == {"claude:1"}
