@@ -6,15 +6,26 @@ refuses gets a second chance with the standard library, which accepts lone surro
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import orjson
 
-__all__ = ["CHUNK", "LINE_LIMIT", "Line", "decode", "read_at", "read_lines", "split_lines", "window_lines"]
+__all__ = [
+    "CHUNK",
+    "LINE_LIMIT",
+    "Line",
+    "decode",
+    "read_at",
+    "read_lines",
+    "select_lines",
+    "split_lines",
+    "window_lines",
+]
 
 LINE_LIMIT = 16 * 1024 * 1024
 CHUNK = 256 * 1024
+_HEAD = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +97,35 @@ def split_lines(chunks: Iterable[bytes], offset: int = 0, limit: int = LINE_LIMI
             parts = []
     if size:
         yield Line(offset, size, b"".join(parts) if size <= limit else None, pending=True)
+
+
+def select_lines(
+    descriptor: int, start: int, wanted: Callable[[bytes], bool], limit: int = LINE_LIMIT
+) -> Iterator[Line]:
+    """Yield only the lines from byte `start` on whose first 512 bytes are wanted; the others are not even copied.
+
+    A line over the limit is left out. A last line without newline comes as pending.
+    """
+    buffer = b""
+    position = start
+    passing = False  # over the rest of a line that is not wanted
+    # The buffer holds a single line from its start on; it doubles, so that a long one is not copied again and again.
+    while chunk := read_at(descriptor, position, max(CHUNK, len(buffer))):
+        searched = len(buffer)
+        position += len(chunk)
+        buffer = buffer + chunk if buffer else chunk
+        begin = 0
+        while (newline := buffer.find(b"\n", max(begin, searched))) >= 0:
+            if not passing and newline - begin <= limit and wanted(buffer[begin : min(begin + _HEAD, newline)]):
+                yield Line(position - len(buffer) + begin, newline - begin, buffer[begin:newline])
+            passing = False
+            begin = newline + 1
+        buffer = buffer[begin:]
+        passing = passing or len(buffer) > limit or (len(buffer) >= _HEAD and not wanted(buffer[:_HEAD]))
+        if passing:
+            buffer = b""
+    if buffer and wanted(buffer[:_HEAD]):
+        yield Line(position - len(buffer), len(buffer), buffer, pending=True)
 
 
 def window_lines(data: bytes, offset: int, *, first_is_whole: bool) -> Iterator[Line]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_history_bridge import jsonl
-from acp_history_bridge.jsonl import Line, decode, read_at, read_lines, window_lines
+from acp_history_bridge.jsonl import Line, decode, read_at, read_lines, select_lines, window_lines
 from acp_history_bridge.values import items, mapping
 
 _CONTENT = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"def" * 5, b"\x00", b"\xff", b"\r\n"])).map(b"".join)
@@ -49,6 +49,17 @@ def test_reading_in_any_chunks_gives_what_splitting_gives(data: bytes, chunk: in
         patch.setattr(jsonl, "CHUNK", chunk)
 
         assert list(read_lines(descriptor, limit=limit)) == _expected(data, limit=limit)
+
+
+@given(_CONTENT, st.integers(1, 9), st.integers(1, 12), st.integers(1, 12))
+def test_selected_lines_are_those_whose_first_bytes_are_wanted(data: bytes, chunk: int, limit: int, head: int) -> None:
+    """Wherever chunks end, selecting is the same as reading all lines and judging each by its start."""
+    with pytest.MonkeyPatch.context() as patch, _opened(data) as descriptor:
+        patch.setattr(jsonl, "CHUNK", chunk)
+        patch.setattr(jsonl, "_HEAD", head)
+        wanted = [line for line in _expected(data, limit=limit) if line.data is not None and b"d" in line.data[:head]]
+
+        assert list(select_lines(descriptor, 0, lambda start: b"d" in start, limit)) == wanted
 
 
 @given(_CONTENT, st.integers(0, 40))
