@@ -1,7 +1,7 @@
 """Claude Code: one JSON Lines file per session, a tree of messages in each. See docs/tools/claude-code.md."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from acp_history_bridge.adapter import (
@@ -12,13 +12,14 @@ from acp_history_bridge.adapter import (
     Environment,
     Inspection,
     Known,
+    Passage,
     Problem,
     SessionRecord,
     Store,
     Transcript,
     Unit,
 )
-from acp_history_bridge.files import list_directory, read_small
+from acp_history_bridge.files import list_directory, open_regular, read_small
 from acp_history_bridge.jsonl import decode
 from acp_history_bridge.values import integer, mapping, string
 
@@ -61,6 +62,17 @@ class ClaudeCode(Adapter):
     def open(self, unit: Unit, record: SessionRecord) -> Transcript:
         """Open a session's transcript."""
         return ClaudeTranscript(unit.path, record.cwd)
+
+    def passages(self, unit: Unit, record: SessionRecord, since: int = 0, *, output: bool = False) -> Iterator[Passage]:
+        """Go on at a line; with output, whose place is known only after the whole file, read everything again."""
+        if output:
+            yield from super().passages(unit, record, output=True)
+            return
+        # Search is loaded by those who build its index.
+        from .passages import passages_in
+
+        with open_regular(unit.path) as descriptor:
+            yield from passages_in(descriptor, since, record.cwd)
 
     def resume_command(self, record: SessionRecord) -> Command | None:
         """`claude --resume ID`, from the session's directory."""

@@ -19,11 +19,11 @@ from acp_history_bridge.values import JsonMap, mapping, maps, number, string
 from .prompts import joined_text, read_notification
 from .records import METADATA_PREFIXES, METADATA_TYPES, Kind, ProblemLog, classify, results_in
 
-__all__ = ["Node", "Skeleton", "notification_text"]
+__all__ = ["METADATA_START", "Node", "Skeleton", "notification_text"]
 
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _START = 256
-_METADATA_START = re.compile(rb'\s*\{\s*"type"\s*:\s*"(?!user"|assistant"|system"|attachment"|progress")')
+METADATA_START = re.compile(rb'\s*\{\s*"type"\s*:\s*"(?!user"|assistant"|system"|attachment"|progress")')
 
 
 @dataclass(slots=True)
@@ -141,7 +141,7 @@ class Skeleton:
     def _take_large(self, descriptor: int, line: Line) -> None:
         self._problem("too-large", f"line of {line.size // 1_000_000} MB")
         start = read_at(descriptor, line.offset, _START)
-        if not line.pending and not _METADATA_START.match(start):
+        if not line.pending and not METADATA_START.match(start):
             uuid = f"line at {line.offset}"
             if uuid not in self._by_uuid:
                 self._add_main(Node(line.offset, line.size, self._number, Kind.TOO_LARGE, self._last), uuid)

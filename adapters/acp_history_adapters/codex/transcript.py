@@ -7,7 +7,6 @@ without its newline.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -26,7 +25,7 @@ from acp_history_adapters.codex.reader import Reader
 from acp_history_adapters.codex.rollouts import Rollouts
 from acp_history_bridge.adapter import Passage, Problem
 from acp_history_bridge.errors import TranscriptError
-from acp_history_bridge.jsonl import Line, decode
+from acp_history_bridge.jsonl import Line, decode, select_lines
 from acp_history_bridge.turns import SubagentRun, Text, Turn, Usage
 from acp_history_bridge.values import JsonMap, integer, string
 
@@ -35,6 +34,13 @@ __all__ = ["RolloutTranscript"]
 _PROBLEM_LIMIT = 200
 # Type and subtype of a record stand within its first bytes.
 _HEAD = 200
+# Nobody looks for these; what the agent said stands in an event as well.
+_SILENT = (
+    b'"payload":{"type":"token_count"',
+    b'"payload":{"type":"agent_reasoning"',
+    b'"payload":{"type":"reasoning"',
+    b'"payload":{"type":"message","role":"assistant"',
+)
 
 
 class RolloutTranscript:
@@ -81,15 +87,16 @@ class RolloutTranscript:
         if not since:
             yield from passages_of(self._bases(), output=output)
         end = since
-        for number, line in enumerate(self._source.lines(self._problems, since), 1):
-            record = self._record(line, self._path, number) if _is_worth_finding(line, output=output) else None
+        wanted = _is_decoded if output else _is_worth_finding
+        for number, line in enumerate(select_lines(self._source.descriptor, since, wanted), 1):
+            record = self._record(line, self._path, number)
             if line.pending and record is None:
                 break
             end = line.end
             for passage in passages_of(self._turns(line, record, str(line.offset)), output=output):
-                yield replace(passage, end=end)
+                yield Passage(passage.kind, passage.text, end)
         for passage in passages_of(self._reader.unanswered(), output=output):
-            yield replace(passage, end=end)
+            yield Passage(passage.kind, passage.text, end)
 
     @property
     def left_out(self) -> int:
@@ -211,11 +218,16 @@ class RolloutTranscript:
             transcript.close()
 
 
-def _is_worth_finding(line: Line, *, output: bool) -> bool:
-    head = (line.data or b"")[:_HEAD]
-    if b'_call_output"' in head:
-        return output and b'"ordinal"' not in head
-    return not (b'"ordinal"' in head and b'"response_item"' in head)
+def _is_decoded(head: bytes) -> bool:
+    """Whether a record can hold anything for the text index; what it repeats is told by its first bytes."""
+    head = head[:_HEAD]
+    if b'"ordinal"' in head and b'"response_item"' in head:
+        return False
+    return not any(kind in head for kind in _SILENT)
+
+
+def _is_worth_finding(head: bytes) -> bool:
+    return b'_call_output"' not in head[:_HEAD] and _is_decoded(head)
 
 
 def _is_before(record: JsonMap, ordinal: int, *, default: bool = False) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from acp_history_adapters.gemini_cli.metadata import inspect_chat
-from acp_history_adapters.gemini_cli.passages import line_passages
+from acp_history_adapters.gemini_cli.passages import document_passages, line_passages
 from acp_history_adapters.gemini_cli.paths import (
     LOG,
     affected,
@@ -84,11 +84,15 @@ class GeminiCli(Adapter):
 
     def passages(self, unit: Unit, record: SessionRecord, since: int = 0, *, output: bool = False) -> Iterator[Passage]:
         """Yield what the text index holds; of lines only the new ones."""
-        if unit.path.suffix != ".jsonl":
+        lines = unit.path.suffix == ".jsonl"
+        if not lines and (output or unit.path.name == LOG):
             yield from super().passages(unit, record, since, output=output)
             return
         with open_regular(unit.path) as descriptor:
-            yield from line_passages(descriptor, record.cwd, since, output=output)
+            if lines:
+                yield from line_passages(descriptor, record.cwd, since, output=output)
+            else:
+                yield from document_passages(unit.path, descriptor, record.cwd)
 
     def resume_command(self, record: SessionRecord) -> Command | None:
         """`gemini --resume ID` in the project's directory, the only place where the tool finds the session."""

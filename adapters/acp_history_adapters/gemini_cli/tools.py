@@ -37,7 +37,7 @@ from acp_history_bridge.turns import (
 )
 from acp_history_bridge.values import JsonMap, boolean, first_string, integer, items, mapping, maps, string
 
-__all__ = ["Surroundings", "call_id", "call_part", "call_with_response"]
+__all__ = ["Surroundings", "call_id", "call_part", "call_with_response", "subject_of"]
 
 _PATHS = ("file_path", "absolute_path", "path", "dir_path")
 _KINDS: dict[str, ToolKind] = {
@@ -135,6 +135,12 @@ def call_part(identity: str, call: JsonMap, surroundings: Surroundings) -> ToolC
         shell=shell,
         subagents=(run,) if run else (),
     )
+
+
+def subject_of(call: JsonMap, cwd: str | None) -> tuple[str, tuple[Location, ...]]:
+    """What a call is about, without its outcome: the title, and the paths it touches."""
+    args = mapping(call.get("args"))
+    return _title(string(call.get("name")), call, args, cwd), _locations(call, args, cwd)
 
 
 def _plan(call: JsonMap, args: JsonMap) -> Plan | None:
