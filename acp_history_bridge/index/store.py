@@ -147,6 +147,7 @@ class IndexStore:
         try:
             self._connection.backup(memory)
         except sqlite3.Error:
+            memory.close()
             self._rebuild(error)
             return
         self._connection.close()
