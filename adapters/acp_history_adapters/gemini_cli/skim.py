@@ -200,7 +200,7 @@ class Skim:
             for message in maps(messages):
                 self.facts.message(string(message.get("id")), message)
         elif "$set" in record:
-            self.unsure |= self.facts.prompt_id.encode(errors="replace") not in line
+            self.unsure |= b'"id":"%b"' % self.facts.prompt_id.encode(errors="replace") not in line
 
     def _settle_time(self) -> None:
         if self._trivial:
