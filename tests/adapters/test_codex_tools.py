@@ -15,8 +15,8 @@ PATCH = (
     "*** Add File: NEW.md\n+# New\n+\n*** Delete File: OLD.md\n*** End Patch\n"
 )
 DIFFS = (
-    Diff(f"{CWD}/shop/cart.py", "    return 2\n# end", "    return 1\n# end"),
-    Diff(f"{CWD}/shop/cart.py", "b", "a"),
+    Diff(f"{CWD}/shop/cart.py", "    return 2\n# end\n", "    return 1\n# end\n"),
+    Diff(f"{CWD}/shop/cart.py", "b\n", "a\n"),
     Diff(f"{CWD}/NEW.md", "# New\n\n"),
     Diff(f"{CWD}/OLD.md", "", ""),
 )
@@ -227,7 +227,11 @@ def test_file_changes_of_an_item_are_diffs(tmp_path: Path) -> None:
         "/w/c": {"type": "update", "unified_diff": "@@ -1,2 +1,2 @@\n--- old\n+-- new\n same\n", "move_path": "/w/d"},
     }
     call = item_call(tmp_path, "FileChange", changes=changes, status="completed")
-    assert call.content == (Diff("/w/a", "A\n"), Diff("/w/b", "", "B\n"), Diff("/w/d", "-- new\nsame", "-- old\nsame"))
+    assert call.content == (
+        Diff("/w/a", "A\n"),
+        Diff("/w/b", "", "B\n"),
+        Diff("/w/d", "-- new\nsame\n", "-- old\nsame\n"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,7 +248,10 @@ def test_deleting_and_moving_have_kinds_of_their_own(tmp_path: Path, change: obj
 
 def test_a_broken_patch_gives_what_it_has() -> None:
     """Also without begin, end or known headers."""
-    assert changes_of_patch("*** Update File: a\n+x", None)[0].diffs == (Diff("a", "x", ""),)
+    assert changes_of_patch("*** Update File: a\n+x", None)[0].diffs == (Diff("a", "x\n", ""),)
+    assert changes_of_patch("*** Update File: a\n-a\x0cb\n+a\u2028c\n", None)[0].diffs == (
+        Diff("a", "a\u2028c\n", "a\x0cb\n"),
+    )
     assert changes_of_patch("nonsense", "/w") == []
 
 

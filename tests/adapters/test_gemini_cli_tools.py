@@ -97,6 +97,7 @@ def test_locations_are_absolute(tmp_path: Path) -> None:
         ([response("1", "x", error="broken")], "broken"),
         ([response("1", "x", {"count": 1})], '{\n  "count": 1\n}'),
         (response("1", "x", "one part"), "one part"),
+        ([response("other", "y", "not this"), response("call-1", "x", "its own"), {"text": "note"}], "its own\nnote"),
         ("a string", "a string"),
         ([{"functionResponse": {"response": {"content": "other field"}}}], '{\n  "content": "other field"\n}'),
         (None, "shown"),

@@ -150,7 +150,7 @@ def test_referenced_files_are_attachments(copy_corpus: CopyCorpus) -> None:
     """Text as typed, then the file, in the form of 0.24 and of 0.1."""
     sessions = sessions_in(copy_corpus("qwen-code"))
     for native_id, uri in (
-        ("b654d14b-4479-477f-9c3b-5d855fabd4c6", "file:///shop/cart.py"),
+        ("b654d14b-4479-477f-9c3b-5d855fabd4c6", "file:///home/ben/src/shop/shop/cart.py"),
         ("e40f9fb1-6094-4ce7-9572-1bb78e76a9f2", "file:///home/ben/src/attic/README.md"),
     ):
         record, unit = sessions[native_id]

@@ -321,7 +321,7 @@ def test_a_prompt_is_text_links_and_files(tmp_path: Path) -> None:
         (Text("typed"), ResourceLink("file:///home/me/shop/cart.py", "cart.py")),
         (
             Text("Explain @a b.md"),
-            Resource("file:///a%20b.md", text="one\nContent from nothing"),
+            Resource("file:///home/me/shop/a%20b.md", text="one\nContent from nothing"),
             Resource("file:///x/c.md", text="two"),
         ),
         (Image("image/png", "QUJD"), ResourceLink("gs://x", "gs://x")),
@@ -428,9 +428,12 @@ def test_a_shortened_output_is_read_in_full_from_the_tools_own_directory(tmp_pat
     outputs = tmp_path / ".qwen" / "tmp" / hashlib.sha256(CWD.encode()).hexdigest()
     outputs.mkdir(parents=True)
     (outputs / "run_shell_command_0a.output").write_text("all of it", encoding="utf-8")
+    told = "Command: ls\nDirectory: (root)\nOutput: a\nb\nError: (none)\nExit Code: 0\nSignal: (none)"
+    (outputs / "run_shell_command_0b.output").write_text(told, encoding="utf-8")
     (outputs / "secret").write_text("secret", encoding="utf-8")
     for path, shown in (
         ("/elsewhere/run_shell_command_0a.output", "all of it"),
+        ("run_shell_command_0b.output", "a\nb"),
         ("/x/secret", "a piece"),
         (5, "a piece"),
     ):

@@ -49,7 +49,7 @@ class _Draft:
 def changes_of_patch(patch: str, cwd: str | None) -> list[FileChange]:
     """Read a patch in Codex's own language."""
     drafts: list[_Draft] = []
-    for line in patch[max(patch.find(BEGIN), 0) :].splitlines():
+    for line in _lines(patch[max(patch.find(BEGIN), 0) :]):
         header = next((prefix for prefix in _FILE if line.startswith(prefix)), None)
         if header is not None:
             drafts.append(_Draft(line.removeprefix(header).strip(), _FILE[header]))
@@ -75,13 +75,22 @@ def _change(path: str, change: JsonMap) -> FileChange:
             return FileChange(path, "delete", (Diff(path, "", string(change.get("content"))),))
         case _:
             target = file_path(change.get("move_path"))
-            diffs = tuple(_hunks(target or path, _without_header(string(change.get("unified_diff")).splitlines())))
+            diffs = tuple(_hunks(target or path, _without_header(_lines(string(change.get("unified_diff"))))))
             return FileChange(target or path, "move" if target and not diffs else "update", diffs)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as a patch counts them: a form feed or U+2028 within a line of code ends none."""
+    return text.removesuffix("\n").split("\n")
 
 
 def _without_header(lines: list[str]) -> list[str]:
     headed = len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ ")
     return lines[2:] if headed else lines
+
+
+def _as_text(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _hunks(path: str, lines: list[str]) -> Iterator[Diff]:
@@ -91,7 +100,7 @@ def _hunks(path: str, lines: list[str]) -> Iterator[Diff]:
     for line in [*lines, "@@"]:
         if line.startswith("@@"):
             if changed:
-                yield Diff(path, "\n".join(new), "\n".join(old))
+                yield Diff(path, _as_text(new), _as_text(old))
             old, new, changed = [], [], False
         elif line.startswith("-"):
             old.append(line[1:])

@@ -155,7 +155,7 @@ class _Output:
     def __init__(self, call: JsonMap, surroundings: Surroundings) -> None:
         texts: list[str] = []
         self._media: list[ToolContent] = []
-        for part in parts_of(call.get("result")):
+        for part in _own_parts(call):
             response = mapping(part.get("functionResponse"))
             texts.append(string(part.get("text")) or _response_text(mapping(response.get("response"))))
             self._media += (found for piece in (part, *maps(response.get("parts"))) if (found := media(piece)))
@@ -172,6 +172,15 @@ class _Output:
         """The readable result."""
         text = self.full or self.told or self.shown
         return ((Text(text),) if text.strip() else ()) + tuple(self._media)
+
+
+def _own_parts(call: JsonMap) -> list[JsonMap]:
+    """The result without the answers to the calls beside it, which sessions converted to lines hold with each call."""
+    parts = list(parts_of(call.get("result")))
+    answered = [string(mapping(part.get("functionResponse")).get("id")) for part in parts]
+    if call.get("id") not in answered:
+        return parts
+    return [part for part, own in zip(parts, answered, strict=True) if own in {"", call.get("id")}]
 
 
 def _response_text(response: JsonMap) -> str:

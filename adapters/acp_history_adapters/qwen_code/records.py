@@ -8,6 +8,7 @@ import re
 from enum import Enum
 from urllib.parse import quote
 
+from acp_history_bridge.toolcalls import absolute_path
 from acp_history_bridge.turns import Image, Part, Resource, ResourceLink, Text
 from acp_history_bridge.values import JsonMap, integer, mapping, maps, string
 
@@ -91,7 +92,7 @@ def prompt_parts(record: JsonMap) -> list[Part]:
     elif _MARKER in whole:
         text, _, files = whole.partition(_MARKER)
         parts += [Text(text)] if text else []
-        parts += _referenced(files.rpartition(_END)[0] or files)
+        parts += _referenced(files.rpartition(_END)[0] or files, string(record.get("cwd")))
     else:
         parts += [Text(text) for part in content if (text := string(part.get("text")))]
     parts += [made for part in content if (made := blob_part(part))]
@@ -102,12 +103,14 @@ def prompt_parts(record: JsonMap) -> list[Part]:
     return parts
 
 
-def _referenced(text: str) -> list[Resource]:
+def _referenced(text: str, cwd: str) -> list[Resource]:
     pieces = _FILE.split(text)
-    return [
-        Resource(f"file:///{quote(path.lstrip('/'))}", text=content)
-        for path, content in zip(pieces[1::2], pieces[2::2], strict=True)
-    ]
+    return [Resource(_uri(path, cwd), text=content) for path, content in zip(pieces[1::2], pieces[2::2], strict=True)]
+
+
+def _uri(path: str, cwd: str) -> str:
+    path = absolute_path(path, cwd)
+    return f"file://{quote(path, errors='replace')}" if path.startswith("/") else path or "attachment"
 
 
 def blob_part(part: JsonMap) -> Image | Resource | ResourceLink | None:

@@ -177,12 +177,19 @@ def _shell_result(outcome: JsonMap, response: JsonMap, context: ToolContext) -> 
     told = string(response.get("output")) or string(response.get("error"))
     wrapped = _SHELL_TEXT.search(told)
     if display.get("type") == "shell_result":
-        text = _full_output(display, context.outputs) or string(display.get("output"))
+        full = _full_output(display, context.outputs)
+        text = _unwrapped(full) or string(display.get("output"))
         return ShellResult(text, integer(display.get("exitCode")), string(display.get("directory")) or context.cwd)
     if wrapped:
-        text = "\n".join(piece for piece in wrapped.groups()[:2] if piece not in _NO_TEXT)
-        return ShellResult(text, int(wrapped[3]) if wrapped[3].isdecimal() else None, context.cwd)
+        return ShellResult(_unwrapped(told), int(wrapped[3]) if wrapped[3].isdecimal() else None, context.cwd)
     return ShellResult(told or string(outcome.get("resultDisplay")), None, context.cwd)
+
+
+def _unwrapped(told: str) -> str:
+    wrapped = _SHELL_TEXT.search(told)
+    if wrapped is None:
+        return told
+    return "\n".join(piece for piece in wrapped.groups()[:2] if piece not in _NO_TEXT)
 
 
 def _full_output(display: JsonMap, outputs: Path) -> str:
