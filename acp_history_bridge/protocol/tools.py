@@ -6,7 +6,8 @@ Policy:
 - Shell output is a fenced `console` block with the exit code. Clients that announced `_meta.terminal_output` (Zed) get
   a display-only terminal: `terminal_info` on the call, `terminal_output` and `terminal_exit` on an update after it. A
   `terminal` content is sent to nobody else; it would name a terminal that the client never created.
-- Conversations of sub-agents are folded into the call that started them, as text before its result.
+- Conversations of sub-agents are folded into the call that started them, as text before its result; the task and the
+  conclusion are not said twice.
 - Paths are absolute, as the protocol demands; they are only computed, never looked up on the disk.
 """
 
@@ -126,18 +127,26 @@ def _locations(call: ToolCall, budget: Budget) -> Iterator[Json]:
 
 def _contents(call: ToolCall, options: ToolOptions, budget: Budget, *, live: bool) -> Iterator[Json]:
     parts = [*call.subagents, *call.content]
+    runs: list[str] = []
     for count, part in enumerate(parts):
         if budget.remaining <= 0:
             yield wire.content(wire.text(f"[… {len(parts) - count:,} more parts left out …]"))
             break
         budget.remaining -= _PART_OVERHEAD
         if isinstance(part, SubagentRun):
-            folded = fold_subagent(part, options.output_limit)
-            yield wire.content(wire.text(budget.text(folded, options.output_limit)))
-        else:
+            runs.append(fold_subagent(part, options.output_limit))
+            yield wire.content(wire.text(budget.text(runs[-1], options.output_limit)))
+        elif not _is_told(part, runs):
             yield from _content(part, options, budget)
     if call.status == "unfinished" and not live:
         yield wire.content(wire.text(_NO_OUTCOME))
+
+
+def _is_told(item: ToolContent, runs: list[str]) -> bool:
+    """Whether a text is the task or the conclusion of a sub-agent whose conversation is shown above it."""
+    if not isinstance(item, Text) or not (text := item.text.strip()):
+        return False
+    return any(run.endswith(f"\n\n{text}") or f"**User:** {text}\n\n" in run for run in runs)
 
 
 def _content(item: ToolContent, options: ToolOptions, budget: Budget) -> Iterator[Json]:

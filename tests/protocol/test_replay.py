@@ -235,6 +235,18 @@ def test_sub_agents_are_folded_into_their_call() -> None:
     assert "characters (" not in long
 
 
+def test_a_sub_agent_s_task_and_conclusion_are_not_said_twice() -> None:
+    """The call repeats both; what its result adds stays."""
+
+    def turns() -> Iterator[Turn]:
+        yield turn(Text("the task"), role="user")
+        yield turn(Text("done"), Text("the conclusion"))
+
+    repeated = (Text("the task"), Text("the conclusion\n"), Text("conclusion"), Text("took 3 s"))
+    [update] = replayed(turn(call(subagents=(SubagentRun("s1", "explorer", turns),), content=repeated)))
+    assert texts(update)[1:] == ["conclusion", "took 3 s"]
+
+
 def test_a_broken_sub_agent_costs_only_itself() -> None:
     """Its call is shown all the same."""
 
