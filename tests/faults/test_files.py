@@ -106,6 +106,24 @@ def test_a_record_beyond_the_limit_costs_itself_only(tool: Tool, newline: bytes,
     assert shown[-1] == ("drei" if newline else "zwei")
 
 
+@pytest.mark.fault("F4", "R4", "Z3")
+@each_tool
+def test_a_record_beyond_the_limit_that_is_still_being_written_is_left_for_later(tool: Tool, tmp_path: Path) -> None:
+    """When it is complete, an index that saw half of it says the same as one that did not."""
+    home = tmp_path / "home"
+    path = tool.write(home, 1, ["eins", "zwei", "x" * 70_000, "drei"])
+    whole = path.read_bytes()
+    last = _last_line(whole)
+    path.write_bytes(whole[:last] + b'{"type":"zzz","x":"' + b"x" * 17_000_000)
+    with library_at(home) as library:
+        with path.open("ab") as stream:
+            stream.write(b'xxx"}\n' + whole[last:])
+        library.refresh([path])
+        with library_at(home) as rebuilt:
+            assert listed(library) == listed(rebuilt)
+            assert library.problems() == rebuilt.problems()
+
+
 def _make_fifo(path: Path) -> None:
     os.mkfifo(path)
 

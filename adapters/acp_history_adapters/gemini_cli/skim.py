@@ -215,17 +215,20 @@ def _text(found: re.Match[bytes] | None) -> str:
 
 def _batches(descriptor: int, position: int) -> Iterator[tuple[int, list[bytes]]]:
     """Whole lines, many at a time, with the offset behind them; one over the limit is left out."""
-    rest = b""
-    oversized = False
+    parts: list[bytes] = []  # of the line that is not whole yet, as long as it is within the limit
+    size = 0
     while chunk := read_at(descriptor, position, CHUNK):
         position += len(chunk)
-        lines = (rest + chunk).split(b"\n")
-        rest = lines.pop()
-        if oversized and lines:
+        newline = chunk.find(b"\n")
+        if newline < 0:
+            size += len(chunk)
+            parts.append(chunk)
+            if size > LINE_LIMIT:
+                parts.clear()
+            continue
+        lines = b"".join((*parts, chunk)).split(b"\n")
+        if size + newline > LINE_LIMIT:
             del lines[0]
-            oversized = False
+        rest = lines.pop()
         yield position - len(rest), lines
-        if len(rest) > LINE_LIMIT:
-            oversized = True
-        if oversized:
-            rest = b""
+        parts, size = [rest], len(rest)
