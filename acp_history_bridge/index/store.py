@@ -135,7 +135,8 @@ class IndexStore:
             _log.warning("the index at %s is damaged (%s) and is built anew", path, _reason(error))
             try:
                 _set_aside(path)
-                self._connection, self._path = _own(path), path
+                memory, self._connection, self._path = self._connection, _own(path), path
+                memory.close()
             except (OSError, sqlite3.Error, IndexStoreError) as second:
                 self._tell(f"the index at {path} is damaged and cannot be replaced ({_reason(second)})")
         _transaction(self._prepare)(self._connection)
