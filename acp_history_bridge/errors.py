@@ -3,6 +3,8 @@
     BridgeError
     ├── AdapterError          an adapter broke its contract, or could not be loaded
     ├── TranscriptError       a transcript cannot be opened or read any more
+    ├── ForkError             a session cannot be forked
+    ├── TrashError            a session's files cannot be moved to the trash
     ├── IndexStoreError       the index cannot be read or written
     ├── ConfigurationError    a setting is wrong
     ├── CursorError           a list cursor is forged, foreign or stale
@@ -16,9 +18,11 @@ __all__ = [
     "BridgeError",
     "ConfigurationError",
     "CursorError",
+    "ForkError",
     "IndexStoreError",
     "ProtocolError",
     "TranscriptError",
+    "TrashError",
 ]
 
 
@@ -32,6 +36,14 @@ class AdapterError(BridgeError):
 
 class TranscriptError(BridgeError):
     """A transcript cannot be opened: gone, not a regular file, or not permitted."""
+
+
+class ForkError(BridgeError):
+    """A session cannot be forked: its tool's format does not allow it, or the copy cannot be written."""
+
+
+class TrashError(BridgeError):
+    """A session's files cannot be moved to the trash: they are in use, shared with others, or there is no trash."""
 
 
 class IndexStoreError(BridgeError):
