@@ -3,11 +3,13 @@
 Policy:
 
 - An adapter only reads. It never writes below a store, never prints, and never opens a path that a transcript names.
+  What a fork holds, or which files go to the trash, it says; the core writes and moves.
 - Content is hostile: wrong types, missing fields, cycles and garbage become a `Problem` or nothing, never an exception,
   and never cost a neighbouring record. An unopenable file raises `TranscriptError` from `Adapter.open` only.
 - The environment is handed in; adapters read neither `os.environ` nor the current directory.
 - A session is not a file: a unit can hold many sessions, and copies of one session can lie in many units.
-- Every method is called from worker threads, never twice at once for the same unit or transcript.
+- Every method is called from worker threads, never twice at once for the same unit or transcript; only `fork` and its
+  content, which can take long, are asked for beside the others.
 
 Order of calls: `stores` → `discover` → `inspect` for each new or changed unit → `open` when somebody wants the turns.
 A change seen on disk goes through `affected`, then `unit`, then `inspect`.
@@ -19,6 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
+from acp_history_bridge.errors import ForkError, TrashError
 from acp_history_bridge.turns import Turn, Usage
 
 __all__ = [
@@ -29,6 +32,7 @@ __all__ = [
     "Discovery",
     "Environment",
     "Fingerprint",
+    "Fork",
     "Inspection",
     "Known",
     "Passage",
@@ -249,6 +253,22 @@ class Passage:
     end: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A new session in the format of its tool, before it is written.
+
+    Attributes:
+        native_id: Its id.
+        path: The file that is to hold it, below the store's root; it must not exist.
+        content: Its bytes, in pieces of bounded size. They are made while they are taken, so a problem with the
+            original can show up late, as a `ForkError` or `TranscriptError`.
+    """
+
+    native_id: str
+    path: Path
+    content: Iterable[bytes]
+
+
 class Transcript(Protocol):
     """The opened transcript of one session."""
 
@@ -360,3 +380,24 @@ class Adapter(Protocol):
         """Native ids of the sessions that a running process of the tool has open, as far as it tells."""
         del store
         return frozenset()
+
+    def fork(self, unit: Unit, record: SessionRecord) -> Fork:
+        """Say what a new session holds that goes on from where this one ends, so that the tool itself can resume it.
+
+        Ids and references to a parent are rewritten as the tool does it, and the title is `forking.fork_title`.
+
+        Raises:
+            ForkError: The tool's format does not allow it; says why.
+            TranscriptError: The unit is gone or cannot be opened.
+        """
+        del unit, record
+        raise ForkError(f"sessions of {self.title} cannot be forked")
+
+    def files(self, unit: Unit, record: SessionRecord) -> tuple[Path, ...]:
+        """Name the files and directories, existing now, that belong to this session and to no other.
+
+        Raises:
+            TrashError: The session shares a file with others, or others need it; says why.
+        """
+        del unit, record
+        raise TrashError(f"sessions of {self.title} cannot be moved to the trash")

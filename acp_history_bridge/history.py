@@ -31,6 +31,7 @@ from acp_history_bridge.adapter import Adapter, Command, Store, Transcript
 from acp_history_bridge.decisions import Decisions
 from acp_history_bridge.errors import IndexStoreError
 from acp_history_bridge.feed import ChangeFeed
+from acp_history_bridge.forking import take_in, write_fork
 from acp_history_bridge.sessions import Change, Page, Session, SessionQuery, ToolSummary, plain_id
 from acp_history_bridge.watch import Watcher, WatchOptions, WatchStatus
 from acp_history_bridge.worker import Priority, Worker
@@ -177,6 +178,15 @@ class History:
     async def set_title(self, session: Session, title: str) -> None:
         """Give a session a title of the user's; see `SessionSource.set_title`."""
         await self._decide(lambda decisions: decisions.set_title(session.id, title))
+
+    async def fork(self, session: Session) -> Session:
+        """Make a new session that goes on from where this one ends; see `SessionSource.fork`."""
+        adapter = await self._request(lambda index: index.adapter(session.tool))
+        # The copy of a long transcript must not keep others waiting.
+        fork = await anyio.to_thread.run_sync(write_fork, adapter, session)
+        found, changes = await self._request(lambda index: take_in(index, adapter, session, fork))
+        self._publish(changes)
+        return found
 
     async def open(self, session: Session) -> Transcript:
         """Open a session for reading; see `SessionSource.open`."""

@@ -10,6 +10,7 @@ from acp_history_bridge.adapter import (
     Command,
     Discovery,
     Environment,
+    Fork,
     Inspection,
     Known,
     Passage,
@@ -79,6 +80,12 @@ class ClaudeCode(Adapter):
         if not paths.is_session_id(record.native_id):
             return None
         return Command(("claude", "--resume", record.native_id), record.cwd)
+
+    def fork(self, unit: Unit, record: SessionRecord) -> Fork:
+        """A copy of the conversation under new ids."""
+        from .fork import fork_session
+
+        return fork_session(unit, record)
 
     def active_sessions(self, store: Store) -> frozenset[str]:
         """Sessions of the processes that have a file in `sessions/` and are still there."""

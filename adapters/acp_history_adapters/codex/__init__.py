@@ -20,6 +20,7 @@ from acp_history_bridge.adapter import (
     Discovery,
     Environment,
     Fingerprint,
+    Fork,
     Inspection,
     Known,
     Passage,
@@ -144,6 +145,12 @@ class Codex(Adapter):
         if record.tool_version is None or record.archived or record.native_id.startswith("-"):
             return None
         return Command(("codex", "resume", record.native_id), record.cwd)
+
+    def fork(self, unit: Unit, record: SessionRecord) -> Fork:
+        """A new rollout that goes on from this thread."""
+        from acp_history_adapters.codex.fork import fork_thread
+
+        return fork_thread(unit, record, unit.store.root / _ACTIVE)
 
     def _names_of(self, store: Store) -> ThreadNames:
         names = self._names.get(store.root) or self._names.setdefault(store.root, ThreadNames(store.root))

@@ -23,6 +23,7 @@ from acp_history_bridge.adapter import (
     Command,
     Discovery,
     Environment,
+    Fork,
     Inspection,
     Known,
     Passage,
@@ -99,3 +100,9 @@ class GeminiCli(Adapter):
         if record.cwd is None or record.rank == LOG_RANK or record.native_id.startswith("-"):
             return None
         return Command(("gemini", "--resume", record.native_id), record.cwd)
+
+    def fork(self, unit: Unit, record: SessionRecord) -> Fork:
+        """A copy of the chat under a new id."""
+        from acp_history_adapters.gemini_cli.fork import fork_chat
+
+        return fork_chat(unit, record)

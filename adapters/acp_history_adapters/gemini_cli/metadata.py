@@ -120,8 +120,9 @@ def _record(facts: Facts, unit: Unit, projects: Projects, project: Project) -> S
         cwd_digest=f"sha256:{path_hash}" if cwd is None and is_path_hash(path_hash) else None,
         additional_directories=tuple(dict.fromkeys(name for name in facts.directories if name not in {"", cwd})),
         created_at=parse_time(facts.created),
-        kind="subagent" if subagent else "main",
+        kind="subagent" if subagent else "fork" if facts.parent else "main",
         listed=facts.conversation and not subagent,
+        parent=facts.parent or None,
         model=facts.model or None,
     )
 

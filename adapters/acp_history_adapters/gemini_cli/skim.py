@@ -47,6 +47,7 @@ class Facts:
     updated: str = ""
     newest: str = ""
     kind: str = ""
+    parent: str = ""
     summary: str = ""
     model: str = ""
     directories: list[str] = field(default_factory=list[str])
@@ -77,6 +78,7 @@ class Facts:
         self.created = self.created or string(record.get("startTime"))
         self.updated = string(record.get("lastUpdated")) or self.updated
         self.kind = string(record.get("kind")) or self.kind
+        self.parent = self.parent or string(mapping(record.get("forkedFrom")).get("sessionId"))
         self.summary = string(record.get("summary"))[:_TITLE_SOURCE] or self.summary
         if isinstance(record.get("directories"), list):
             self.directories = [name for name in items(record["directories"]) if isinstance(name, str)]

@@ -15,6 +15,7 @@ from acp_history_bridge.adapter import (
     Command,
     Discovery,
     Environment,
+    Fork,
     Inspection,
     Known,
     Problem,
@@ -23,7 +24,7 @@ from acp_history_bridge.adapter import (
     Transcript,
     Unit,
 )
-from acp_history_bridge.errors import TranscriptError
+from acp_history_bridge.errors import ForkError, TranscriptError
 from acp_history_bridge.timestamps import from_ns
 from acp_history_bridge.values import JsonMap, string
 
@@ -76,6 +77,11 @@ class Opencode(Adapter):
         if record.rank == RANKS["project"] or record.native_id.startswith("-"):
             return None
         return Command(("opencode", "--session", record.native_id), record.cwd)
+
+    def fork(self, unit: Unit, record: SessionRecord) -> Fork:
+        """Refuse: a database with a writer of its own is no place for ours, and nothing reads the trees any more."""
+        del unit, record
+        raise ForkError("opencode keeps its sessions in a database, which is never written to; fork it in opencode")
 
 
 def _storage(unit: Unit) -> DatabaseStorage | TreeStorage:

@@ -14,6 +14,7 @@ from acp_history_bridge.adapter import (
     Command,
     Discovery,
     Environment,
+    Fork,
     Inspection,
     Known,
     Problem,
@@ -22,7 +23,7 @@ from acp_history_bridge.adapter import (
     Transcript,
     Unit,
 )
-from acp_history_bridge.errors import TranscriptError
+from acp_history_bridge.errors import ForkError, TranscriptError
 
 __all__ = ["QwenCode"]
 
@@ -69,3 +70,11 @@ class QwenCode(Adapter):
         if record.rank == DOCUMENT_RANK:
             return None
         return Command(("qwen", "--resume", record.native_id), record.cwd)
+
+    def fork(self, unit: Unit, record: SessionRecord) -> Fork:
+        """A copy of the active branch under a new id."""
+        from acp_history_adapters.qwen_code.fork import fork_session
+
+        if is_document(unit.path):
+            raise ForkError("this session is older than the format that Qwen Code can go on with")
+        return fork_session(unit, record)
