@@ -52,6 +52,10 @@ class Catalogue:
         """Grows whenever the database was lost and is empty again."""
         return self._database.generation
 
+    def claim(self) -> None:
+        """Go on writing the database file if the bridge that did so has gone."""
+        self._database.claim()
+
     def fingerprints(self, store: Store) -> dict[bytes, tuple[str, bool]]:
         """Path, fingerprint, and whether it needs another look, of every unit of a store."""
         return self._read(lambda tables: tables.fingerprints(store))

@@ -103,6 +103,7 @@ class Library:
 
         The last step is the one that is `complete`. Between steps every other method can be called.
         """
+        self._catalogue.claim()
         backlog = self._backlog = Backlog()
         yield from self._passes(self.stores, backlog)
         self._backlog, self._scanned = None, True

@@ -4,7 +4,7 @@ Policy:
 
 - The first bridge on a database writes it; every other one starts from a copy in memory and keeps that up to date by
   itself. So no bridge waits for another, and each sees every change itself. A lock file decides; the kernel frees it
-  when its holder dies.
+  when its holder dies, and the next of the others to ask (`claim`) goes on writing the file.
 - A damaged or foreign file is set aside and built anew; a newer bridge's is left alone.
 - Where nothing can be written (read-only, disk full) the work goes on in memory, with one notice.
 - Directory 0700, files 0600, whatever the umask.
@@ -52,6 +52,7 @@ class IndexStore:
         self.generation = 0
         self._connection = connection
         self._path = path  # None while in memory
+        self._taken: Path | None = None  # the file, while another bridge writes it
         self._lock = lock
         self._prepare: Work[None] = _nothing
 
@@ -65,7 +66,9 @@ class IndexStore:
             _make_directory(path.parent)
             lock = FileLock.take(path.with_name(path.name + ".lock"))
             if lock is None:  # another bridge keeps this database
-                return cls(_copy_of(path), None, None)
+                store = cls(_copy_of(path), None, None)
+                store._taken = path
+                return store
             return cls(_own(path), path, lock)
         except (OSError, sqlite3.Error, IndexStoreError) as error:
             if lock is not None:
@@ -78,6 +81,21 @@ class IndexStore:
     def persistent(self) -> bool:
         """Whether what is written outlives this process."""
         return self._path is not None
+
+    def claim(self) -> None:
+        """Take the file over, with all that is known here, if the bridge that wrote it has gone."""
+        if (path := self._taken) is None:
+            return
+        try:
+            taken = _taken_over(path, self._connection)
+        except (OSError, sqlite3.Error, IndexStoreError) as error:
+            self._taken = None
+            self._tell(f"the index at {path} cannot be taken over ({_reason(error)}); it stays in memory")
+            return
+        if taken is not None:
+            self._connection.close()
+            self._connection, self._lock = taken
+            self._path, self._taken = path, None
 
     def attach(self, prepare: Work[None]) -> None:
         """Run `prepare` in a transaction now, and again in every database that replaces this one."""
@@ -216,6 +234,24 @@ def _own(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _taken_over(path: Path, memory: sqlite3.Connection) -> tuple[sqlite3.Connection, FileLock] | None:
+    """Open the database at `path` with the content of another one; None when somebody else writes it."""
+    lock = FileLock.take(path.with_name(path.name + ".lock"))
+    if lock is None:
+        return None
+    try:
+        connection = _own(path)
+        try:
+            memory.backup(connection)
+        except BaseException:
+            connection.close()
+            raise
+    except BaseException:
+        lock.release()
+        raise
+    return connection, lock
 
 
 def _current(path: Path) -> sqlite3.Connection | None:

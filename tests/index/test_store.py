@@ -292,6 +292,27 @@ def test_a_second_bridge_starts_from_the_first_ones_index(
     third.close()
 
 
+@pytest.mark.usefixtures("_kept")
+def test_a_bridge_goes_on_with_the_file_of_one_that_has_gone(home: Path, path: Path, open_library: OpenLibrary) -> None:
+    """Its next scan takes the file over, with what it found itself meanwhile."""
+    first, second = open_library(path), open_library(path)
+    scan(second)
+    first.close()
+    changed = notes_at(home, "a/0.jsonl", note("s0", "Changed"), minute=9)
+    second.refresh([changed])
+
+    scan(second)
+    second.close()
+
+    adapter = FakeAdapter()
+    third = open_library(path, adapters=[adapter])
+    scan(third)
+    assert adapter.inspected == []
+    found = third.find("notes:s0")
+    assert found is not None
+    assert found.title == "Changed"
+
+
 @pytest.mark.fault("I4")
 def test_a_transaction_is_all_or_nothing() -> None:
     """An exception of the work itself rolls back and comes through."""
