@@ -253,6 +253,17 @@ def test_a_failed_shell_command_has_its_exit_code(tmp_path: Path) -> None:
     assert (call.shell.output, call.shell.exit_code) == ("no such file", 2)
 
 
+def test_the_output_takes_the_place_of_a_command_s_description(tmp_path: Path) -> None:
+    """As in the tool itself; the input has the description still."""
+    lines = ClaudeLines()
+    arguments = {"command": "make", "description": "Build it"}
+    lines.call("Bash", arguments)
+    (running,) = calls_of(turns_at(lines.save(tmp_path)))
+    lines.result("built")
+    (done,) = calls_of(turns_at(lines.save(tmp_path)))
+    assert (running.content, done.content, done.input) == ((Text("Build it"),), (), arguments)
+
+
 def test_shell_output_has_both_streams(tmp_path: Path) -> None:
     """The structured result is complete where the text for the model is not."""
     lines = ClaudeLines()

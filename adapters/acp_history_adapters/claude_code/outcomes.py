@@ -83,6 +83,7 @@ def tool_call(
     shell = None
     if outcome is not None and call.name in SHELL_TOOLS:
         shell = _shell(call, outcome, long_output)
+        content.clear()  # the description stood in for the output
         content += (part for part in _result(call, outcome, long_output) if not isinstance(part, Text))
     elif outcome is not None:
         content += _result(call, outcome, long_output)
