@@ -64,9 +64,11 @@ class ProtocolError(BridgeError):
     Attributes:
         code: The JSON-RPC error code (ACP v1: -32602 invalid params, -32002 resource not found, …).
         details: A readable sentence for the error's `data.details`, which Toad and acpx print.
+        session_id: Which session it is about, for `data.sessionId`.
     """
 
-    def __init__(self, code: int, message: str, details: str | None = None) -> None:
+    def __init__(self, code: int, message: str, details: str | None = None, session_id: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.details = details
+        self.session_id = session_id

@@ -10,14 +10,27 @@ from acp_history_bridge.protocol import wire
 from acp_history_bridge.protocol.bounds import pieces
 from acp_history_bridge.protocol.wire import Json
 from acp_history_bridge.text import one_line
-from acp_history_bridge.turns import Image, Resource, ResourceLink
+from acp_history_bridge.turns import Image, Part, Resource, ResourceLink, Text, Thought
 
-__all__ = ["image_block", "link_block", "resource_blocks"]
+__all__ = ["image_block", "link_block", "part_blocks", "resource_blocks"]
 
 _URI_LIMIT = 8 * 1024
 _MIME_LIMIT = 100
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 _UNKNOWN_TYPE = "application/octet-stream"
+
+
+def part_blocks(part: Part, image_limit: int) -> Iterator[Json]:
+    """What a person or the agent said in one part; blank text is nothing."""
+    if isinstance(part, Text | Thought):
+        if part.text and not part.text.isspace():
+            yield from map(wire.text, pieces(part.text))
+    elif isinstance(part, Image):
+        yield image_block(part, image_limit)
+    elif isinstance(part, Resource):
+        yield from resource_blocks(part, image_limit)
+    elif isinstance(part, ResourceLink):
+        yield link_block(part)
 
 
 def image_block(image: Image, limit: int) -> Json:

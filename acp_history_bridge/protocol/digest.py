@@ -23,7 +23,7 @@ from acp_history_bridge.turns import (
     Turn,
 )
 
-__all__ = ["fold_subagent", "paragraphs"]
+__all__ = ["fold_subagent", "paragraphs", "plan_text"]
 
 _NOTES = 512  # for the heading and what is said of parts left out
 _MARKS = {"completed": "✓", "failed": "✗", "unfinished": "…"}
@@ -45,7 +45,7 @@ def _paragraph(part: Part) -> str:
         title = (one_line(part.title) or one_line(part.name)).replace("`", "'")
         return f"- {_MARKS[part.status]} `{title}`"
     if isinstance(part, Plan):
-        return "\n".join(f"- [{'x' if entry.status == 'completed' else ' '}] {entry.content}" for entry in part.entries)
+        return plan_text(part)
     if isinstance(part, Compaction):
         return "*Conversation compacted.*"
     if isinstance(part, Image):
@@ -53,6 +53,11 @@ def _paragraph(part: Part) -> str:
     if isinstance(part, Resource | ResourceLink):
         return f"[Attachment {one_line(part.uri)}]"
     return ""  # thoughts and notices
+
+
+def plan_text(plan: Plan) -> str:
+    """A todo list as a Markdown task list."""
+    return "\n".join(f"- [{'x' if entry.status == 'completed' else ' '}] {entry.content}" for entry in plan.entries)
 
 
 def fold_subagent(run: SubagentRun, limit: int) -> str:

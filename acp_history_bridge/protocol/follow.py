@@ -26,6 +26,7 @@ from acp_history_bridge.protocol.jsonrpc import where
 from acp_history_bridge.protocol.replay import Replay
 from acp_history_bridge.protocol.wire import Json
 from acp_history_bridge.sessions import Change, Session
+from acp_history_bridge.turns import Turn
 
 __all__ = ["Ending", "OpenSessions"]
 
@@ -91,6 +92,23 @@ class OpenSessions:
                 raise
             await self._keep(_Opened(session, transcript, replay))
         return ending[0]
+
+    async def resume(self, session: Session, open_: Callable[[], Awaitable[Transcript]], replay: Replay) -> None:
+        """Follow a session from its present end on, and send nothing of what is there already.
+
+        Raises:
+            TranscriptError: It cannot be opened.
+        """
+        async with self._lock(session.id), self._slots:
+            transcript = await open_()
+            try:
+                turns = transcript.turns()
+                while await to_thread.run_sync(_skip, turns, limiter=self._threads):
+                    pass
+            except BaseException:
+                await _close(transcript)
+                raise
+            await self._keep(_Opened(session, transcript, replay))
 
     async def close(self, session_id: str) -> None:
         """Let go of a session; nothing is sent for it any more."""
@@ -172,6 +190,12 @@ def _batch(session_id: str, updates: Iterator[Json]) -> tuple[bytes, bool]:
         if len(frames) >= _BATCH_BYTES or time.monotonic() > deadline:
             return bytes(frames), True
     return bytes(frames), False
+
+
+def _skip(turns: Iterator[Turn]) -> bool:
+    """Read on for a moment; False at the end."""
+    deadline = time.monotonic() + _BATCH_SECONDS
+    return any(time.monotonic() > deadline for _ in turns)
 
 
 def _ending(session_id: str, transcript: Transcript) -> tuple[Ending, bytes]:

@@ -8,30 +8,35 @@ and what was expected, never what was sent: parameters carry credentials of MCP 
 import ntpath
 import posixpath
 from datetime import datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from acp_history_bridge.errors import ProtocolError
 from acp_history_bridge.protocol.jsonrpc import INVALID_PARAMS
+from acp_history_bridge.protocol.listing import MAX_RESULTS
 from acp_history_bridge.protocol.wire import META_KEY
+from acp_history_bridge.sessions import Inclusion
 from acp_history_bridge.timestamps import parse_time
 from acp_history_bridge.values import JsonMap, mapping
 
 __all__ = [
-    "MAX_PAGE",
+    "GetParams",
     "ListFilter",
     "ListParams",
     "LoadParams",
     "NewParams",
     "PromptParams",
     "SessionParams",
+    "SetConfigOptionParams",
+    "SetModeParams",
+    "SetTitleParams",
+    "SubscribeParams",
+    "SubscriptionParams",
     "list_filter",
     "validated",
 ]
-
-MAX_PAGE = 1000
 
 
 def _absolute(path: str) -> str:
@@ -54,10 +59,12 @@ def _as_time(value: object) -> object:
 
 
 def _in_range(limit: int) -> int:
-    return min(max(limit, 1), MAX_PAGE)
+    return min(max(limit, 1), MAX_RESULTS)
 
 
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
+Limit = Annotated[int, AfterValidator(_in_range)]
+Offset = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class _Params(BaseModel):
@@ -71,18 +78,40 @@ class ListFilter(_Params):
         limit: Sessions in a page; brought into 1 … 1000.
         tool: One adapter name, or several.
         since: Only sessions with activity at or after this time.
+        search: Only sessions that this full-text query finds, best match first.
+        include_hidden: Show hidden sessions, too.
+        archived: What to do with archived sessions.
     """
 
-    limit: Annotated[int, AfterValidator(_in_range)] | None = None
+    limit: Limit | None = None
     tool: Annotated[list[str] | None, BeforeValidator(_as_list)] = None
     since: Annotated[datetime | None, BeforeValidator(_as_time)] = None
+    search: str | None = None
+    include_hidden: bool = False
+    archived: Inclusion | None = None
 
 
 class ListParams(_Params):
-    """`session/list`."""
+    """`session/list`.
+
+    Attributes:
+        archived: Unstable.
+        limit: Of the older proposal, as the two that follow.
+    """
 
     cwd: AbsolutePath | None = None
     cursor: str | None = None
+    archived: Inclusion | None = None
+    limit: Limit | None = None
+    offset: Offset | None = None
+    search: str | None = None
+
+
+class _AirList(_Params):
+    """`_meta.jetbrains.air.list` of `session/list`."""
+
+    limit: Limit | None = None
+    archived: Literal["unarchived", "archived", "all"] = "all"
 
 
 class NewParams(_Params):
@@ -92,15 +121,53 @@ class NewParams(_Params):
 
 
 class SessionParams(_Params):
-    """`session/close` and `session/cancel`."""
+    """Methods that take nothing but a session."""
 
     session_id: str
 
 
 class LoadParams(SessionParams):
-    """`session/load`."""
+    """`session/load`, `session/resume` and `session/fork`."""
 
     cwd: AbsolutePath
+
+
+class SetModeParams(SessionParams):
+    """`session/set_mode`."""
+
+    mode_id: str
+
+
+class SetConfigOptionParams(SessionParams):
+    """`session/set_config_option`; there are no boolean options."""
+
+    config_id: str
+    value: str
+
+
+class SetTitleParams(SessionParams):
+    """`session/set_title`."""
+
+    title: str
+
+
+class GetParams(SessionParams):
+    """`session/get`."""
+
+    limit: Limit | None = None
+    offset: Offset | None = None
+
+
+class SubscribeParams(_Params):
+    """`_session/list/subscribe`."""
+
+    cwd: AbsolutePath | None = None
+
+
+class SubscriptionParams(_Params):
+    """`_session/list/unsubscribe`."""
+
+    subscription_id: str
 
 
 class _Block(_Params):
@@ -123,6 +190,8 @@ class PromptParams(SessionParams):
 
 Model = TypeVar("Model", bound=_Params)
 
+_AIR_ARCHIVED: Final[dict[str, Inclusion]] = {"unarchived": "exclude", "archived": "only", "all": "include"}
+
 
 def validated(model: type[Model], params: JsonMap) -> Model:
     """Check parameters.
@@ -133,13 +202,18 @@ def validated(model: type[Model], params: JsonMap) -> Model:
     return _validated(model, params, "params")
 
 
-def list_filter(params: JsonMap) -> ListFilter:
-    """Our own filters of a list.
+def list_filter(params: JsonMap, *, air: bool) -> ListFilter:
+    """The filters of a list that are in `_meta`: ours, or those of AIR's session index.
 
     Raises:
         ProtocolError: One is wrong: a filter that is ignored would answer another question.
     """
-    return _validated(ListFilter, mapping(mapping(params.get("_meta")).get(META_KEY)), f"_meta.{META_KEY}")
+    meta = mapping(params.get("_meta"))
+    theirs = mapping(mapping(mapping(meta.get("jetbrains")).get("air")).get("list"))
+    if air and theirs:
+        asked = _validated(_AirList, theirs, "_meta.jetbrains.air.list")
+        return ListFilter(limit=asked.limit, archived=_AIR_ARCHIVED[asked.archived])
+    return _validated(ListFilter, mapping(meta.get(META_KEY)), f"_meta.{META_KEY}")
 
 
 def _validated(model: type[Model], value: JsonMap, place: str) -> Model:

@@ -65,8 +65,9 @@ class Pushes:
         """Note what happened; it is sent when its time comes."""
         for change in changes:
             session = change.session
-            if change.kind == "removed":
+            if change.kind == "removed" or not (session.listed or session.id in self._open):
                 self._pending.pop(session.id, None)
+                self._listed.pop(session.id, None)
             elif session.id in self._open or session.id in self._listed or self._is_new(change):
                 self._pending[session.id] = session
         if self._pending:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from acp_history_bridge.protocol import wire
-from acp_history_bridge.protocol.blocks import image_block, link_block, resource_blocks
+from acp_history_bridge.protocol.blocks import part_blocks
 from acp_history_bridge.protocol.bounds import Budget, bounded_id, pieces
 from acp_history_bridge.protocol.tools import ToolOptions, tool_updates
 from acp_history_bridge.protocol.wire import Json
@@ -21,20 +21,15 @@ from acp_history_bridge.text import one_line
 from acp_history_bridge.timestamps import format_time
 from acp_history_bridge.turns import (
     Compaction,
-    Image,
     Notice,
-    Part,
     Plan,
     PlanEntry,
-    Resource,
-    ResourceLink,
-    Text,
     Thought,
     ToolCall,
     Turn,
 )
 
-__all__ = ["Replay", "ReplayOptions"]
+__all__ = ["Replay", "ReplayOptions", "compaction_text"]
 
 _PLAN_LIMIT = 500
 _PLAN_ENTRY_LIMIT = 4096
@@ -79,20 +74,8 @@ class Replay:
                 yield from self._compaction(part, identity, facts)
             elif not isinstance(part, Notice):
                 kind = "agent_thought_chunk" if isinstance(part, Thought) else f"{turn.role}_message_chunk"
-                for block in self._blocks(part):
+                for block in part_blocks(part, self._options.tools.image_limit):
                     yield wire.chunk(kind, block, identity, facts)
-
-    def _blocks(self, part: Part) -> Iterator[Json]:
-        limit = self._options.tools.image_limit
-        if isinstance(part, Text | Thought):
-            if part.text and not part.text.isspace():
-                yield from map(wire.text, pieces(part.text))
-        elif isinstance(part, Image):
-            yield image_block(part, limit)
-        elif isinstance(part, Resource):
-            yield from resource_blocks(part, limit)
-        elif isinstance(part, ResourceLink):
-            yield link_block(part)
 
     def _tool(self, call: ToolCall, facts: Json) -> Iterator[Json]:
         known = call.id in self._calls
@@ -107,9 +90,13 @@ class Replay:
             for piece in more:
                 yield wire.compaction_summary(identity, piece)
             return
-        told = f"{_COMPACTED}\n\n{part.summary}" if part.summary.strip() else _COMPACTED
-        for piece in pieces(told):
+        for piece in pieces(compaction_text(part)):
             yield wire.chunk("agent_message_chunk", wire.text(piece), f"{turn_id}/compaction", facts)
+
+
+def compaction_text(part: Compaction) -> str:
+    """A compaction in words."""
+    return f"{_COMPACTED}\n\n{part.summary}" if part.summary.strip() else _COMPACTED
 
 
 def _facts(turn: Turn) -> Json:

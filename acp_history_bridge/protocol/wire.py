@@ -17,7 +17,6 @@ import orjson
 
 from acp_history_bridge import __version__
 from acp_history_bridge.errors import ProtocolError
-from acp_history_bridge.sessions import Session, plain_id
 from acp_history_bridge.text import replace_surrogates
 from acp_history_bridge.timestamps import format_time
 from acp_history_bridge.turns import PlanEntry, Usage
@@ -30,6 +29,7 @@ __all__ = [
     "chunk",
     "compaction",
     "compaction_summary",
+    "config_options_update",
     "content",
     "diff",
     "encode",
@@ -37,11 +37,12 @@ __all__ = [
     "image",
     "initialize_result",
     "meta",
+    "mode_update",
+    "notification",
     "plan",
     "resource",
     "resource_link",
     "response",
-    "session_info",
     "session_info_update",
     "terminal",
     "text",
@@ -53,8 +54,6 @@ META_KEY = "acp-history-bridge"
 
 Json = dict[str, object]
 RequestId = str | int | None
-
-_DIRECTORIES_LIMIT = 100
 
 
 def encode(message: Json) -> bytes:
@@ -86,8 +85,13 @@ def failure(id_: RequestId, error: ProtocolError) -> bytes:
     """The answer to a request that did not; Toad shows `reason` as heading, Toad and acpx print `details`."""
     body: Json = {"code": error.code, "message": str(error)}
     if error.details is not None:
-        body["data"] = {"reason": str(error), "details": error.details}
+        body["data"] = present({"reason": str(error), "details": error.details, "sessionId": error.session_id})
     return encode({"jsonrpc": "2.0", "id": id_, "error": body})
+
+
+def notification(method: str, params: Json) -> bytes:
+    """A notification that is none of the protocol's own."""
+    return encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def update(session_id: str, body: Json) -> bytes:
@@ -188,6 +192,16 @@ def session_info_update(title: str | None, updated_at: datetime | None) -> Json:
     return present({"sessionUpdate": "session_info_update", "title": title, "updatedAt": time})
 
 
+def mode_update(mode_id: str) -> Json:
+    """The mode is another one now."""
+    return {"sessionUpdate": "current_mode_update", "currentModeId": mode_id}
+
+
+def config_options_update(options: Sequence[Json]) -> Json:
+    """The configuration options are these now."""
+    return {"sessionUpdate": "config_option_update", "configOptions": list(options)}
+
+
 def available_commands(commands: Iterable[tuple[str, str, str | None]]) -> Json:
     """Slash commands as name, description and the hint for their input."""
     listed = [
@@ -200,43 +214,11 @@ def available_commands(commands: Iterable[tuple[str, str, str | None]]) -> Json:
 # Results
 
 
-def initialize_result(capabilities: Json, extensions: Json) -> Json:
+def initialize_result(capabilities: Json) -> Json:
     """The answer to `initialize`; the version is always 1, and the client decides whether to go on."""
     return {
         "protocolVersion": 1,
-        "agentCapabilities": {**capabilities, "_meta": {META_KEY: extensions}},
+        "agentCapabilities": capabilities,
         "agentInfo": {"name": "acp-history-bridge", "title": "History Bridge", "version": __version__},
         "authMethods": [],
-    }
-
-
-def session_info(session: Session, *, active: bool) -> Json:
-    """A session as `session/list` shows it."""
-    record = session.record
-    directories = [path for path in record.additional_directories[:_DIRECTORIES_LIMIT] if path.startswith("/")]
-    prefix = session.id.partition(":")[0]
-    facts: Json = {
-        "tool": session.tool,
-        "createdAt": None if record.created_at is None else format_time(record.created_at),
-        "messageCount": record.message_count,
-        "model": record.model,
-        "branch": record.branch,
-        "parent": None if record.parent is None else plain_id(prefix, record.parent),
-        "mode": record.mode,
-        "archived": record.archived or None,
-        "active": active or None,
-        "headless": record.headless or None,
-        "cwdKnown": None if session.cwd_known else False,
-    }
-    return {
-        **present(
-            {
-                "sessionId": session.id,
-                "cwd": session.cwd,
-                "title": session.title or None,
-                "updatedAt": format_time(session.updated_at),
-                "additionalDirectories": directories or None,
-            }
-        ),
-        **meta(facts),
     }

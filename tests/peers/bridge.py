@@ -17,7 +17,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from acp_history_bridge.protocol.server import converse
 from acp_history_bridge.settings import Settings
 from tests.peers.memory import MemorySource
-from tests.peers.schema import check_frame
+from tests.peers.schema import check_frame, request_kind
 
 ROOT = Path(__file__).parent.parent.parent
 MEMORY_AGENT = (sys.executable, "-m", "tests.peers.memory_agent")
@@ -60,7 +60,7 @@ class Bridge:
         """Send a request; its id is returned."""
         self._next_id += 1
         id_ = self._next_id if id_ is None else id_
-        self._methods[id_] = method
+        self._methods[id_] = request_kind(method, params)
         self.send({"jsonrpc": "2.0", "id": id_, "method": method, "params": {} if params is None else params})
         return id_
 

@@ -10,8 +10,19 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from acp_history_bridge.adapter import Command, Fingerprint, Problem, SessionRecord, Store, Unit
-from acp_history_bridge.errors import CursorError, TranscriptError
-from acp_history_bridge.sessions import Change, ChangeKind, Page, Session, SessionQuery, ToolSummary
+from acp_history_bridge.errors import BridgeError, CursorError, TranscriptError
+from acp_history_bridge.search.query import QueryError
+from acp_history_bridge.sessions import (
+    Change,
+    ChangeKind,
+    Inclusion,
+    Page,
+    Session,
+    SessionQuery,
+    Snippet,
+    TextIndexState,
+    ToolSummary,
+)
 from acp_history_bridge.turns import Text, Turn, Usage
 
 LONG_AGO = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
@@ -71,6 +82,9 @@ class MemorySource:
         self.active: frozenset[str] = frozenset()
         self.usage: Usage | None = None
         self.left_out = 0
+        self.refusal: BridgeError | None = None
+        self.decided: list[str] = []
+        self.text_index: TextIndexState = "complete"
         self.before_page: Callable[[], None] = lambda: None
         self._listeners: list[MemoryObjectSendStream[tuple[Change, ...]]] = []
 
@@ -96,13 +110,62 @@ class MemorySource:
         if cursor is not None and not cursor.isdigit():
             raise CursorError("unknown cursor")
         start = int(cursor or 0)
-        found = sorted(filter(lambda item: _matches(item, query), self.sessions.values()), key=_order)
+        if query.search.startswith("since:x"):
+            raise QueryError("since:x is no time")
+        found = sorted((item for item in self.sessions.values() if self._matches(item, query)), key=_order)
         end = start + limit
-        return Page(tuple(found[start:end]), str(end) if end < len(found) else None)
+        shown = tuple(found[start:end])
+        snippets = {item.id: Snippet(f"… {query.search} …", ((2, 2 + len(query.search)),)) for item in shown}
+        return Page(
+            shown,
+            str(end) if end < len(found) else None,
+            snippets if query.search else {},
+            self.text_index if query.search else "off",
+        )
+
+    async def count(self, query: SessionQuery) -> int:
+        """Count them."""
+        return sum(1 for item in self.sessions.values() if self._matches(item, query))
 
     async def find(self, session_id: str) -> Session | None:
         """Look a session up."""
         return self.sessions.get(session_id)
+
+    async def hide(self, session: Session) -> None:
+        """Hide it for good."""
+        self._store(session.id)
+        hidden = dataclasses.replace(session, hidden=True, listed=False)
+        self.change(session, "removed")
+        self.sessions[session.id] = hidden
+
+    async def archive(self, session: Session, *, archived: bool) -> None:
+        """Put it away, or back."""
+        self._store(session.id)
+        self.change(dataclasses.replace(session, put_away=archived))
+
+    async def set_title(self, session: Session, title: str) -> None:
+        """Rename it."""
+        self._store(session.id)
+        self.change(dataclasses.replace(session, title=title))
+
+    async def trash(self, session: Session) -> None:
+        """Remove it, unless the test wants it to fail."""
+        self._store(session.id)
+        self.change(session, "removed")
+
+    async def fork(self, session: Session) -> Session:
+        """Copy it, unless the test wants it to fail."""
+        self._store(session.id)
+        record = dataclasses.replace(session.record, parent=session.record.native_id)
+        copy = dataclasses.replace(session, id=f"{session.id}-fork", record=record)
+        self.turns[copy.id] = self.turns[session.id]
+        self.change(copy, "added")
+        return copy
+
+    def _store(self, session_id: str) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.decided.append(session_id)
 
     async def open(self, session: Session) -> MemoryTranscript:
         """Open a session."""
@@ -132,6 +195,20 @@ class MemorySource:
             yield receive
         self._listeners.remove(send)
 
+    def _matches(self, item: Session, query: SessionQuery) -> bool:
+        """A search finds words of the title and of the turns."""
+        turns = self.turns.get(item.id, ()) if query.search else ()
+        said = [part.text for turn in turns for part in turn.parts if isinstance(part, Text)]
+        return (
+            (query.cwd is None or str(query.cwd) == item.cwd)
+            and (query.tools is None or item.tool in query.tools)
+            and (query.since is None or item.updated_at >= query.since)
+            and _included(query.hidden, flag=item.hidden)
+            and _included(query.archived, flag=item.archived)
+            and all(word.lower() in (item.title or "").lower() for word in query.words.split())
+            and query.search.lower() in "\n".join([item.title or "", *said]).lower()
+        )
+
 
 def later(changed: Session, seconds: float = 60) -> Session:
     """The same session after more activity."""
@@ -139,13 +216,8 @@ def later(changed: Session, seconds: float = 60) -> Session:
     return dataclasses.replace(changed, record=record)
 
 
-def _matches(item: Session, query: SessionQuery) -> bool:
-    return (
-        (query.cwd is None or str(query.cwd) == item.cwd)
-        and (query.tools is None or item.tool in query.tools)
-        and (query.since is None or item.updated_at >= query.since)
-        and all(word.lower() in (item.title or "").lower() for word in query.words.split())
-    )
+def _included(wanted: Inclusion, *, flag: bool) -> bool:
+    return wanted == "include" or flag == (wanted == "only")
 
 
 def _order(item: Session) -> tuple[float, str]:

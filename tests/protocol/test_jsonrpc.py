@@ -79,7 +79,7 @@ def test_a_null_id_is_a_request(bridge: Connection) -> None:
 @pytest.mark.fault("J3")
 def test_unknown_requests_are_refused_and_unknown_notifications_ignored(bridge: Connection) -> None:
     """J3: -32601 at once; the unstable methods are unknown until they are announced."""
-    for method in ("$/ping", "_x/y", "session/resume", "session/fork", "session/update", "initialized"):
+    for method in ("$/ping", "_x/y", "session/archive", "session/status", "session/update", "initialized"):
         assert bridge.refused(method)["code"] == -32601
         bridge.notify(method, {})
     bridge.send({"jsonrpc": "2.0", "id": 99, "result": {}})
