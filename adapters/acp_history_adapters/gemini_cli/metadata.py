@@ -65,7 +65,7 @@ def _find_prompt(facts: Facts, source: Source) -> None:
             if facts_of.prompt:
                 break
     facts.prompt, facts.prompt_id = shown.prompt, shown.prompt_id
-    facts.fallback = dropped.prompt or shown.fallback or dropped.fallback
+    facts.fallback = dropped.prompt or facts.fallback
 
 
 def _problems(facts: Facts, unit: Unit, *, found: bool) -> tuple[Problem, ...]:

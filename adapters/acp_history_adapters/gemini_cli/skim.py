@@ -35,7 +35,7 @@ class Facts:
     Attributes:
         prompt: The first prompt of the history as it is shown, and
         prompt_id: its message.
-        fallback: What to be called by without a prompt: the first dropped prompt, or the first command.
+        fallback: What to be called by without a prompt: the first dropped prompt, or the first command of the file.
         conversation: Whether the user or the agent said or did anything, dropped or not.
         newest: Timestamp of the last message.
         bad_lines: How many lines are no records.
