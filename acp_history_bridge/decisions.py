@@ -20,14 +20,17 @@ _Kind = Literal["hidden", "archived", "title"]
 _SCHEMA = Schema(
     application_id=0x41435044,  # "ACPD"
     version=1,
-    script="""CREATE TABLE decision (
-    session_id TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    value TEXT NOT NULL,
-    decided_at_ms INTEGER NOT NULL,
-    PRIMARY KEY (session_id, kind)
-) WITHOUT ROWID;
-""",
+    statements=(
+        """
+        CREATE TABLE decision (
+            session_id TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            value TEXT NOT NULL,
+            decided_at_ms INTEGER NOT NULL,
+            PRIMARY KEY (session_id, kind)
+        ) WITHOUT ROWID""",
+    ),
+    tables=frozenset({"decision"}),
 )
 
 

@@ -1,19 +1,12 @@
-"""The tables of the index, and how a database is recognised as one.
+"""The tables of the index.
 
-There are no migrations: the index is a cache, so another version's tables are built anew. A database that a *newer*
-bridge wrote is left alone, because that bridge is likely to be started again. A change of these tables, or of the
-fields of `SessionRecord`, takes a new `SCHEMA_VERSION`.
+There are no migrations: the index is a cache, so an older version's tables are built anew. A change of these tables,
+or of the fields of `SessionRecord`, takes a new version.
 """
 
-import sqlite3
-from typing import Literal
+from acp_history_bridge.database import Schema
 
-__all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "Verdict", "create", "examine"]
-
-APPLICATION_ID = 0x41434842  # "ACHB"
-SCHEMA_VERSION = 2
-
-Verdict = Literal["current", "older", "newer", "foreign"]
+__all__ = ["SCHEMA"]
 
 # Paths and directories are BLOBs, because file names need not be valid UTF-8. Fingerprints are text, because inode
 # numbers and file times can exceed 63 bits. `sort_key` is microseconds since the epoch.
@@ -90,28 +83,9 @@ _INDEXES = (
     "CREATE INDEX session_cwd ON session (cwd_key, sort_key DESC, id)",
 )
 
-
-def create(connection: sqlite3.Connection) -> None:
-    """Make all tables in an empty database, in one transaction."""
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in (*_TABLES.values(), *_INDEXES):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    connection.execute("COMMIT")
-
-
-def examine(connection: sqlite3.Connection) -> Verdict:
-    """Say whose database this is.
-
-    Raises:
-        sqlite3.DatabaseError: It is damaged, or no database at all.
-    """
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != APPLICATION_ID:
-        return "foreign"  # also an empty file, which SQLite takes for a healthy database
-    if version != SCHEMA_VERSION:
-        return "newer" if version > SCHEMA_VERSION else "older"
-    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    return "current" if names >= _TABLES.keys() else "foreign"
+SCHEMA = Schema(
+    application_id=0x41434842,  # "ACHB"
+    version=1,
+    statements=(*_TABLES.values(), *_INDEXES),
+    tables=frozenset(_TABLES),
+)

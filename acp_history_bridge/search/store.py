@@ -32,23 +32,26 @@ _MARK_SIZE = 4096
 _SCHEMA = Schema(
     application_id=0x41435054,  # "ACPT"
     version=1,
-    script="""CREATE TABLE document (
-    id INTEGER PRIMARY KEY,
-    session_id TEXT NOT NULL UNIQUE,
-    path TEXT NOT NULL,
-    size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL,
-    inode INTEGER NOT NULL,
-    beside INTEGER NOT NULL,
-    with_output INTEGER NOT NULL,
-    resume_at INTEGER NOT NULL,
-    resume_mark BLOB NOT NULL,
-    segments INTEGER NOT NULL
-);
-CREATE TABLE segment (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
-CREATE VIRTUAL TABLE words USING fts5 (body, content = '', tokenize = 'unicode61 remove_diacritics 2');
-CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-""",
+    statements=(
+        """
+        CREATE TABLE document (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT NOT NULL UNIQUE,
+            path TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            mtime_ns INTEGER NOT NULL,
+            inode INTEGER NOT NULL,
+            beside INTEGER NOT NULL,
+            with_output INTEGER NOT NULL,
+            resume_at INTEGER NOT NULL,
+            resume_mark BLOB NOT NULL,
+            segments INTEGER NOT NULL
+        )""",
+        "CREATE TABLE segment (id INTEGER PRIMARY KEY, body BLOB NOT NULL)",
+        "CREATE VIRTUAL TABLE words USING fts5 (body, content = '', tokenize = 'unicode61 remove_diacritics 2')",
+        "CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    ),
+    tables=frozenset({"document", "segment", "words", "state"}),
 )
 
 

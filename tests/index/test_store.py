@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_history_bridge.errors import IndexStoreError
-from acp_history_bridge.index import schema
+from acp_history_bridge.index.schema import SCHEMA
 from acp_history_bridge.index.store import IndexStore
 from acp_history_bridge.sessions import SessionQuery
 from tests.builders.fake_adapter import FakeAdapter, note, notes_at
@@ -160,7 +160,7 @@ def test_damage_while_at_work_is_repaired_at_once(path: Path, open_library: Open
 @pytest.mark.fault("I3", "I7")
 def test_a_newer_index_is_left_alone(path: Path, open_library: OpenLibrary) -> None:
     """The newer bridge finds its file as it was; this one works in memory and says so."""
-    _statement(f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")(path)
+    _statement(f"PRAGMA user_version = {SCHEMA.version + 1}")(path)
     before = path.read_bytes()
     store = IndexStore.open(path)
     assert not store.persistent
@@ -220,6 +220,7 @@ import resource, signal, sys
 from pathlib import Path
 from acp_history_bridge.adapter import Environment
 from acp_history_bridge.index.library import Library
+from acp_history_bridge.index.schema import SCHEMA
 from acp_history_bridge.index.store import IndexStore
 from acp_history_bridge.sessions import SessionQuery
 from tests.builders.fake_adapter import FakeAdapter

@@ -11,9 +11,8 @@ import pytest
 
 from acp_history_bridge.database import Database, Schema, open_database
 
-SCHEMA = Schema(
-    application_id=77, version=2, script="CREATE TABLE thing (name TEXT);\nCREATE INDEX i ON thing (name);\n"
-)
+STATEMENTS = ("CREATE TABLE thing (name TEXT)", "CREATE INDEX i ON thing (name)")
+SCHEMA = Schema(application_id=77, version=2, statements=STATEMENTS, tables=frozenset({"thing"}))
 
 
 class Opener:
@@ -164,12 +163,12 @@ def test_a_newer_version_is_left_alone(opened: Opener, tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("I7")
-def test_an_older_version_without_upgrade_is_set_aside(opened: Opener, tmp_path: Path) -> None:
+def test_an_older_version_without_upgrade_is_made_anew(opened: Opener, tmp_path: Path) -> None:
     """A cache of an old layout is made again."""
     path = tmp_path / "x.db"
     _write(path)
 
-    assert _names(opened(path, Schema(77, 3, SCHEMA.script))) == []
+    assert _names(opened(path, Schema(77, 3, STATEMENTS, SCHEMA.tables))) == []
 
 
 @pytest.mark.fault("I7")
@@ -181,7 +180,7 @@ def test_an_older_version_with_upgrade_keeps_its_rows(opened: Opener, tmp_path: 
     def upgrade(connection: sqlite3.Connection, version: int) -> None:
         connection.execute("UPDATE thing SET name = name || ?", (version,))
 
-    database = opened(path, Schema(77, 3, SCHEMA.script, upgrade))
+    database = opened(path, Schema(77, 3, STATEMENTS, SCHEMA.tables, upgrade))
 
     assert _names(database) == ["a2"]
     assert database.connection.execute("PRAGMA user_version").fetchone() == (3,)
