@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acp_history_bridge.adapter import Adapter, Passage
+from acp_history_bridge.database import make_private_directory
 from acp_history_bridge.errors import TranscriptError
+from acp_history_bridge.index.lock import FileLock
 from acp_history_bridge.search.redact import redact
 from acp_history_bridge.search.store import Document, Resume, TextStore
 from acp_history_bridge.sessions import Session
@@ -48,25 +50,18 @@ def lower_priority() -> None:
 
 @contextmanager
 def only_builder(lock_file: Path) -> Generator[bool]:
-    """Hold the builders' lock; yields False at once when another process has it. A killed holder frees it."""
-    lock_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+    """Hold the builders' lock; yields False at once when another process has it. A killed holder frees it.
+
+    Raises:
+        OSError: The lock file cannot be made.
+    """
+    make_private_directory(lock_file.parent)
+    lock = FileLock.take(lock_file)
     try:
-        yield _lock(descriptor)
+        yield lock is not None
     finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows: two builders at once waste work but do no harm
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        if lock is not None:
+            lock.release()
 
 
 def update_text_index(
