@@ -218,7 +218,7 @@ def _inspect(unit: Unit, descriptor: int, known: Known | None) -> Inspection:
 def _read_tail(descriptor: int, size: int) -> tuple[_Tail, int]:
     tail = _Tail()
     offset: int | None = None
-    for start, data in lines_backward(descriptor, size):
+    for start, data in lines_backward(descriptor, size, lambda: tail.conversation):
         if start < size - WINDOW and tail.conversation:
             break
         if offset is None:

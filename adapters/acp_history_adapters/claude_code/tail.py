@@ -4,7 +4,7 @@ Policy: memory is bounded by the longest line, and a line over the limit is pass
 are searched for one by one: that is several times faster than `split`, which looks at every byte.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from acp_history_bridge.jsonl import LINE_LIMIT, read_at
 
@@ -14,12 +14,17 @@ WINDOW = 64 * 1024  # what the tool itself looks at; most files are answered by 
 _LARGEST_BLOCK = 1024 * 1024
 
 
-def lines_backward(descriptor: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield each line before byte `end` with its offset, last one first; one over the limit comes out empty."""
+def lines_backward(descriptor: int, end: int, enough: Callable[[], bool]) -> Iterator[tuple[int, bytes]]:
+    """Yield each line before byte `end` with its offset, last one first; one over the limit comes out empty.
+
+    Beyond the window nothing is read once there is `enough`: a line that the window cuts is left out then.
+    """
     position, block = end, WINDOW
     parts: list[bytes] = []  # of a line that began in a block before, last piece first
     size = 0
     while position > 0:
+        if position < end and enough():
+            return
         step = min(block, position)
         position -= step
         block = min(block * 4, _LARGEST_BLOCK)
