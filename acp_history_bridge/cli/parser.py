@@ -10,12 +10,21 @@ from pathlib import Path
 
 from acp_history_bridge import __version__
 
-__all__ = ["COMMANDS", "LOG_LEVELS", "build_parser"]
+__all__ = ["COMMANDS", "FORMATS", "LOG_LEVELS", "build_parser"]
 
+FORMATS = ("md", "html", "json", "jsonl")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 # Which module of this package runs a command.
-COMMANDS = {"index": "index", "search": "search", "acp": "acp", "try": "tour", "config": "config"}
+COMMANDS = {
+    "index": "index",
+    "search": "search",
+    "show": "show",
+    "export": "export",
+    "acp": "acp",
+    "try": "tour",
+    "config": "config",
+}
 
 _AddCommand = Callable[..., argparse.ArgumentParser]
 
@@ -32,6 +41,8 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_index(commands.add_parser)
     _add_search(commands.add_parser)
+    _add_show(commands.add_parser)
+    _add_export(commands.add_parser)
     _add_acp(commands.add_parser)
     _add_try(commands.add_parser)
     _add_config(commands.add_parser)
@@ -69,6 +80,33 @@ def _add_search(add: _AddCommand) -> None:
     command.add_argument("--limit", type=_count, metavar="N", help="at most N sessions (default: 20)")
     command.add_argument("--update", action="store_true", help="bring the full-text index up to date first")
     command.add_argument("--quiet", action="store_true", help="with --update: run at low priority and say nothing")
+
+
+def _add_show(add: _AddCommand) -> None:
+    text = "show one conversation"
+    command = add("show", help=text, description=f"{text[0].upper()}{text[1:]}, in a pager on a terminal.")
+    _add_id(command)
+    command.add_argument("--turns", type=_span, metavar="A-B", help="only these messages: 3, 3-7, or 3- to the end")
+    command.add_argument(
+        "--full", action="store_true", help="thoughts, whole diffs, inputs and outputs of tools, and sub-agents, too"
+    )
+    command.add_argument("--raw", action="store_true", help="Markdown as it was written, not rendered")
+    command.add_argument("--no-pager", action="store_true", help="print directly")
+    command.add_argument("--json", action="store_true", help="print one JSON object with everything")
+
+
+def _add_export(add: _AddCommand) -> None:
+    text = "write conversations as Markdown, HTML or JSON"
+    command = add("export", help=text, description=f"{text[0].upper()}{text[1:]}, complete, with nothing shortened.")
+    _add_id(command, nargs="?")
+    command.add_argument("--all", action="store_true", help="every session that the filters leave, into a directory")
+    command.add_argument("--format", choices=FORMATS, help="the form (default: as the file's name ends, else md)")
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: standard output)")
+    _add_filters(command)
+
+
+def _add_id(command: argparse.ArgumentParser, nargs: str | None = None) -> None:
+    command.add_argument("id", nargs=nargs, metavar="ID", help="a session: its id or how that begins, last, last:TOOL")
 
 
 def _add_filters(command: argparse.ArgumentParser) -> None:
@@ -110,3 +148,11 @@ def _count(text: str) -> int:
     if number < 0:
         raise argparse.ArgumentTypeError("must not be negative")
     return number
+
+
+def _span(text: str) -> tuple[int, int | None]:
+    first, dash, last = text.partition("-")
+    span = int(first), (int(last) if last else None) if dash else int(first)
+    if span[0] < 1 or (span[1] is not None and span[1] < span[0]):
+        raise argparse.ArgumentTypeError("counts from 1, the smaller number first")
+    return span

@@ -1,19 +1,25 @@
-"""Scanning with a progress bar, for a person who waits longer than a second."""
+"""Progress for a person who waits longer than a second: on standard error of a terminal, and gone afterwards."""
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from acp_history_bridge.cli.output import is_terminal
 from acp_history_bridge.index.library import Library, ScanStep
 
-__all__ = ["scan"]
+if TYPE_CHECKING:  # rich is loaded when there is something to show
+    from rich.progress import Progress
+
+__all__ = ["counted", "scan"]
+
+_T = TypeVar("_T")
 
 _PATIENCE_SECONDS = 1.0
 
 
 def scan(library: Library) -> None:
-    """Bring the index up to date; the bar goes to standard error and vanishes afterwards."""
+    """Bring the index up to date."""
     steps = library.scan()
     shown_from = time.monotonic() + _PATIENCE_SECONDS
     for _ in steps:
@@ -22,12 +28,29 @@ def scan(library: Library) -> None:
 
 
 def _with_bar(steps: Iterator[ScanStep]) -> None:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    with _progress() as progress:
+        task = progress.add_task("Reading histories", total=None)
+        for step in steps:
+            progress.update(task, completed=step.done, total=step.total)
+
+
+def counted(text: str, items: Sequence[_T]) -> Iterator[_T]:
+    """Yield the items, and show how many are done once a second has gone by."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    shown_from = time.monotonic() + _PATIENCE_SECONDS
+    with _progress() as progress:
+        task = progress.add_task(text, total=len(items), visible=False)
+        for item in items:
+            yield item
+            progress.update(task, advance=1, visible=time.monotonic() > shown_from)
+
+
+def _progress() -> "Progress":
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from acp_history_bridge.cli.table import make_console
 
-    columns = (TextColumn("Reading histories"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=make_console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None)
-        for step in steps:
-            progress.update(task, completed=step.done, total=step.total)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
+    return Progress(*columns, TimeRemainingColumn(), console=make_console(stderr=True), transient=True)

@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from acp_history_bridge.index.library import Library
 from acp_history_bridge.sessions import Session, SessionQuery
 from acp_history_bridge.timestamps import parse_since
 
-__all__ = ["make_query", "sessions_of"]
+__all__ = ["make_query", "sessions_of", "tool_named"]
 
 _PAGE = 500
 
@@ -25,18 +25,27 @@ def make_query(arguments: Namespace, adapters: Sequence[Adapter]) -> SessionQuer
     """
     return SessionQuery(
         cwd=None if arguments.cwd is None else Path(os.path.abspath(arguments.cwd)),  # noqa: PTH100 - Path keeps `..`
-        tools=None if arguments.tool is None else frozenset(_tool(name, adapters) for name in arguments.tool),
+        tools=None if arguments.tool is None else _tools(arguments.tool, adapters),
         since=None if arguments.since is None else _since(arguments.since),
         words=getattr(arguments, "search", ""),
         search=" ".join(getattr(arguments, "query", ())),
     )
 
 
-def _tool(name: str, adapters: Sequence[Adapter]) -> str:
+def tool_named(name: str, adapters: Sequence[Adapter], said: str) -> str:
+    """The adapter with this name or prefix; `said` is what the person typed.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
     for adapter in adapters:
         if name.lower() in {adapter.name, adapter.prefix}:
             return adapter.name
-    raise ConfigurationError(f"--tool {name}: not one of {', '.join(adapter.name for adapter in adapters)}")
+    raise ConfigurationError(f"{said}: not one of {', '.join(adapter.name for adapter in adapters)}")
+
+
+def _tools(names: Iterable[str], adapters: Sequence[Adapter]) -> frozenset[str]:
+    return frozenset(tool_named(name, adapters, f"--tool {name}") for name in names)
 
 
 def _since(text: str) -> datetime:

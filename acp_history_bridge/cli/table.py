@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -41,9 +41,20 @@ _NARROWEST = 10
 _GAP = 2
 
 
-def make_console(*, stderr: bool = False) -> Console:
-    """A console that takes no string for more than it is."""
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+class _Console(Console):
+    """rich's console, but for its own way of dying when the reader has left."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the error through; the program's boundary knows what it means."""
+        raise BrokenPipeError
+
+
+def make_console(*, stderr: bool = False, file: IO[str] | None = None, width: int | None = None) -> Console:
+    """A console that takes no string for more than it is; a `file` is taken for a terminal of that width."""
+    terminal = None if file is None else True
+    return _Console(
+        stderr=stderr, file=file, width=width, force_terminal=terminal, markup=False, highlight=False, emoji=False
+    )
 
 
 def print_table(rows: Sequence[Row], titles: Mapping[str, str], home: Path, now: datetime) -> None:
