@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from acp_history_bridge.protocol.server import converse
+from acp_history_bridge.protocol.server import MakeSource, converse
 from acp_history_bridge.settings import Settings
 from tests.peers.memory import MemorySource
 from tests.peers.schema import check_frame, request_kind
@@ -185,18 +186,31 @@ def running(command: tuple[str, ...] = MEMORY_AGENT, env: Mapping[str, str] | No
                 stream.close()
 
 
-class Connection(Bridge):
-    """The agent in this process, over real pipes, with histories that the test can change.
+class Served(Bridge):
+    """The agent in this process, over real pipes.
+
+    Attributes:
+        call: Runs a function in the agent's event loop.
+    """
+
+    def __init__(self, read_from: int, write_to: int, portal: BlockingPortal) -> None:
+        self.call = portal.call
+        super().__init__(read_from, write_to)
+
+
+class Connection(Served):
+    """The agent with histories that the test can change.
 
     Attributes:
         source: The histories.
-        call: Runs a function in the agent's event loop.
     """
 
     def __init__(self, source: MemorySource, read_from: int, write_to: int, portal: BlockingPortal) -> None:
         self.source = source
-        self.call = portal.call
-        super().__init__(read_from, write_to)
+        super().__init__(read_from, write_to, portal)
+
+
+_Peer = TypeVar("_Peer", bound=Served)
 
 
 @contextlib.contextmanager
@@ -207,11 +221,26 @@ def connected(source: MemorySource, settings: Settings | None = None) -> Generat
     async def make_source() -> AsyncGenerator[MemorySource]:
         yield source
 
+    with _serving(make_source, settings, partial(Connection, source)) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def serving(make_source: MakeSource, settings: Settings | None = None) -> Generator[Served]:
+    """Serve any histories, as `connected` does."""
+    with _serving(make_source, settings, Served) as served:
+        yield served
+
+
+@contextlib.contextmanager
+def _serving(
+    make_source: MakeSource, settings: Settings | None, peer: Callable[[int, int, BlockingPortal], _Peer]
+) -> Generator[_Peer]:
     agent_reads, client_writes = os.pipe()
     client_reads, agent_writes = os.pipe()
     with start_blocking_portal("asyncio") as portal:
         served = portal.start_task_soon(converse, agent_reads, agent_writes, make_source, settings or Settings())
-        connection = Connection(source, client_reads, client_writes, portal)
+        connection = peer(client_reads, client_writes, portal)
         try:
             yield connection
         finally:
