@@ -133,7 +133,7 @@ def _read_tail(descriptor: int, size: int) -> tuple[_Tail, int]:
     tail = _Tail()
     offset: int | None = None
     named = _TITLE in read_at(descriptor, max(0, size - WINDOW), WINDOW)
-    for start, data in lines_backward(descriptor, size):
+    for start, data in lines_backward(descriptor, size, lambda: bool(tail.said)):
         if offset is None:
             offset = start  # what follows the last newline: nothing, or a line that is still being written
         elif tail.said and (start < size - WINDOW or (tail.model and (tail.name or not named))):
