@@ -274,6 +274,25 @@ def test_shell_output_has_both_streams(tmp_path: Path) -> None:
     assert call.shell.output == "out\nerr"
 
 
+def test_a_structured_output_that_was_cut_is_not_preferred(tmp_path: Path) -> None:
+    """The longer of the two is the whole one."""
+    lines = ClaudeLines()
+    lines.call("Bash", {"command": "cat log"})
+    lines.result("one\ntwo\nthree", toolUseResult={"stdout": "(as above)", "stderr": ""})
+    (call,) = calls_of(turns_at(lines.save(tmp_path)))
+    assert call.shell is not None
+    assert call.shell.output == "one\ntwo\nthree"
+
+
+def test_found_tools_are_named(tmp_path: Path) -> None:
+    """A search for tools answers with references to them."""
+    lines = ClaudeLines()
+    lines.call("ToolSearch", {"query": "web"})
+    lines.result([{"type": "tool_reference", "tool_name": "WebFetch"}])
+    (call,) = calls_of(turns_at(lines.save(tmp_path)))
+    assert call.content == (Text("Tool: WebFetch"),)
+
+
 def test_edits_are_shown_with_the_lines_around_them(tmp_path: Path) -> None:
     """The tool's own record of the change has them, and says where it is."""
     patch = [{"oldStart": 4, "newStart": 4, "lines": [" a", "-b", "+c", " d", "\\ No newline at end of file"]}]

@@ -17,7 +17,7 @@ __all__ = ["Shown", "fenced", "is_known_block", "plain_text", "to_content"]
 
 Shown = Text | Image | Resource | ResourceLink
 
-_SILENT = frozenset({"thinking", "redacted_thinking", "tool_addition", "tool_reference", "compaction"})
+_SILENT = frozenset({"thinking", "redacted_thinking", "tool_addition", "compaction"})
 _BACKTICKS = re.compile("`{3,}")
 
 
@@ -126,6 +126,11 @@ def _resource(block: JsonMap) -> Iterator[Shown]:
         yield Resource(uri, text or None, blob or None, first_string(resource, "mimeType") or None)
 
 
+def _tool_reference(block: JsonMap) -> Iterator[Shown]:
+    if name := first_string(block, "tool_name"):
+        yield Text(f"Tool: {name}")
+
+
 def _execution_result(block: JsonMap) -> Iterator[Shown]:
     for key in ("stdout", "stderr"):
         if text := string(block.get(key)):
@@ -144,6 +149,7 @@ _READERS: Mapping[str, Callable[[JsonMap], Iterator[Shown]]] = {
     "web_fetch_result": _web_fetch_result,
     "resource_link": _resource_link,
     "resource": _resource,
+    "tool_reference": _tool_reference,
     "code_execution_result": _execution_result,
     "bash_code_execution_result": _execution_result,
 }

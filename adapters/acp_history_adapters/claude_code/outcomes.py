@@ -168,9 +168,11 @@ def _shell(call: Call, outcome: Outcome, long_output: LongOutput) -> ShellResult
         named = first_string(detail, "persistedOutputPath")
         whole = long_output(named) if named else None
         return ShellResult(whole or streams[0] or _persisted(text, long_output), None, call.cwd)
-    if "stdout" in detail and not outcome.failed and detail.get("isImage") is not True:
-        return ShellResult("\n".join(stream for stream in streams if stream), None, call.cwd)
-    return ShellResult("" if text in _NOTHING_PRINTED else _cleaned(text, call, long_output), None, call.cwd)
+    told = "" if text in _NOTHING_PRINTED else _cleaned(text, call, long_output)
+    printed = "\n".join(stream for stream in streams if stream)
+    if "stdout" in detail and not outcome.failed and detail.get("isImage") is not True and len(printed) >= len(told):
+        return ShellResult(printed, None, call.cwd)
+    return ShellResult(told, None, call.cwd)
 
 
 def _structured(call: Call, detail: JsonMap) -> object:
