@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from acp_history_bridge.database import Schema, open_database
+from acp_history_bridge.errors import IndexStoreError
+from acp_history_bridge.text import replace_surrogates
 
 __all__ = ["Decisions"]
 
@@ -40,6 +42,8 @@ class Decisions:
     def __init__(self, path: Path | None) -> None:
         database = open_database(path, _SCHEMA)
         self.notice = database.notice
+        # A decision that would be forgotten with this process is refused rather than taken for made.
+        self._unkept = path is not None and database.path is None
         self._connection = database.connection
         self._seen_version = -1
         self._values: dict[_Kind, dict[str, str]] = {}
@@ -67,7 +71,7 @@ class Decisions:
         """Leave a session out of every list; idempotent.
 
         Raises:
-            sqlite3.Error: It could not be stored; nothing has changed.
+            IndexStoreError: It could not be stored, as for every method here; nothing has changed.
         """
         self._put(session_id, "hidden", "")
 
@@ -88,16 +92,23 @@ class Decisions:
         self._put(session_id, "title", title)
 
     def _put(self, session_id: str, kind: _Kind, value: str) -> None:
-        self._connection.execute(
+        self._write(
             "INSERT INTO decision VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-            (session_id, kind, value, time.time_ns() // 1_000_000),
+            (replace_surrogates(session_id), kind, value, time.time_ns() // 1_000_000),
         )
-        self._seen_version = -1
 
     def _remove(self, session_id: str, kind: _Kind) -> bool:
-        cursor = self._connection.execute("DELETE FROM decision WHERE session_id = ? AND kind = ?", (session_id, kind))
-        self._seen_version = -1
-        return cursor.rowcount > 0
+        return self._write("DELETE FROM decision WHERE session_id = ? AND kind = ?", (session_id, kind)) > 0
+
+    def _write(self, statement: str, values: tuple[object, ...]) -> int:
+        if self._unkept:
+            raise IndexStoreError(f"this could not be stored: {self.notice}")
+        try:
+            return self._connection.execute(statement, values).rowcount
+        except sqlite3.Error as error:
+            raise IndexStoreError(f"this could not be stored: {error}") from error
+        finally:
+            self._seen_version = -1
 
     def _current(self) -> dict[_Kind, dict[str, str]]:
         """All decisions, read again only after this or another process has changed them."""

@@ -12,7 +12,6 @@ Policy:
 
 import asyncio
 import logging
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
@@ -29,7 +28,6 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from acp_history_bridge.adapter import Adapter, Command, Store, Transcript
 from acp_history_bridge.decisions import Decisions
-from acp_history_bridge.errors import IndexStoreError
 from acp_history_bridge.feed import ChangeFeed
 from acp_history_bridge.forking import take_in, write_fork
 from acp_history_bridge.sessions import Change, Page, Session, SessionQuery, ToolSummary, plain_id
@@ -236,10 +234,7 @@ class History:
 
     async def _decide(self, decide: Callable[[Decisions], object]) -> None:
         def decide_here(index: SessionIndex) -> tuple[Change, ...]:
-            try:
-                decide(index.decisions)
-            except sqlite3.Error as error:
-                raise IndexStoreError(f"this could not be stored: {error}") from error
+            decide(index.decisions)
             return index.decided()
 
         self._publish(await self._request(decide_here))

@@ -21,6 +21,8 @@ COMMANDS = {
     "search": "search",
     "show": "show",
     "export": "export",
+    "hide": "hide",
+    "unhide": "hide",
     "acp": "acp",
     "try": "tour",
     "config": "config",
@@ -43,6 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_search(commands.add_parser)
     _add_show(commands.add_parser)
     _add_export(commands.add_parser)
+    _add_hide(commands.add_parser)
     _add_acp(commands.add_parser)
     _add_try(commands.add_parser)
     _add_config(commands.add_parser)
@@ -61,6 +64,7 @@ def _add_index(add: _AddCommand) -> None:
     command.add_argument(
         "--search", default="", metavar="WORDS", help="only sessions with all these words in the title"
     )
+    command.add_argument("--hidden", action="store_true", help="only the sessions that were hidden")
     command.add_argument(
         "--limit", type=_count, metavar="N", help="at most N sessions, 0 for all (default: 50 on a terminal, else all)"
     )
@@ -103,6 +107,14 @@ def _add_export(add: _AddCommand) -> None:
     command.add_argument("--format", choices=FORMATS, help="the form (default: as the file's name ends, else md)")
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: standard output)")
     _add_filters(command)
+
+
+def _add_hide(add: _AddCommand) -> None:
+    for name, text in (
+        ("hide", "leave a session out of every list, search and push of the bridge; its transcript stays as it is"),
+        ("unhide", "show a hidden session again"),
+    ):
+        _add_id(add(name, help=text, description=f"{text[0].upper()}{text[1:]}."))
 
 
 def _add_id(command: argparse.ArgumentParser, nargs: str | None = None) -> None:

@@ -29,6 +29,7 @@ def make_query(arguments: Namespace, adapters: Sequence[Adapter]) -> SessionQuer
         since=None if arguments.since is None else _since(arguments.since),
         words=getattr(arguments, "search", ""),
         search=" ".join(getattr(arguments, "query", ())),
+        hidden="only" if getattr(arguments, "hidden", False) else "exclude",
     )
 
 
