@@ -1,0 +1,1 @@
+"""Other people's clients, installed as their users install them, drive the real `bridge acp`."""
