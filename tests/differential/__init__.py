@@ -1,0 +1,1 @@
+"""Our replay beside the replay that each tool's own ACP agent gave for the same sessions."""
