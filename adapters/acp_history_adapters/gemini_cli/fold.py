@@ -138,7 +138,6 @@ class Fold:
         if before := self._current.get(key):
             self._earlier[key] = before
         self._current[key] = ref
-        self.dropped.pop(key, None)
         self._changes.keys[key] = ref
 
     def _rewind(self, key: str) -> None:

@@ -1,7 +1,7 @@
 """From message records to turns: one turn for each record that says or does something.
 
 - A call whose result is not stored with it is paired with the response that follows, by id, else by name and order.
-- A response without any call (a permission denied over ACP leaves nothing else) becomes a failed call of its own.
+- A response without any call (a permission denied over ACP leaves nothing else) becomes a call of its own.
 - Notes of the tool are notices, its summaries compactions; neither counts as a message.
 """
 
@@ -136,10 +136,7 @@ class Replay:
         known = self.calls.get(identity)
         if not identity or (known and known.open is None):
             return None
-        call = call_with_response({"id": identity}, response)
-        if known is None:  # without a call there was no success either
-            call = {**call, "status": "error"}
-        outcome = call_part(identity, call, self._surroundings)
+        outcome = call_part(identity, call_with_response({"id": identity}, response), self._surroundings)
         self.calls[identity] = _Call(known.signature if known else None)
         if not isinstance(outcome, ToolCall) or known is None or known.open is None:
             return outcome if isinstance(outcome, ToolCall) else None
