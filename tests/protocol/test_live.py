@@ -11,8 +11,8 @@ from acp_history_bridge.settings import Settings
 from tests.peers.bridge import Connection, Message, connected
 from tests.peers.memory import MemorySource, later, say, session
 
-AIR = {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionIndex"]}}}
-OURS = {"acp-history-bridge": {"liveLists": {}}}
+AIR: dict[str, object] = {"jetbrains": {"air": {"version": 1, "capabilities": ["sessionIndex"]}}}
+OURS: dict[str, object] = {"acp-history-bridge": {"liveLists": {}}}
 
 
 @pytest.fixture
