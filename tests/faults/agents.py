@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.peers.bridge import BridgeProcess, running
 
-__all__ = ["ACP", "agent", "environment", "list_all", "peak_memory", "run", "strace", "texts_of"]
+__all__ = ["ACP", "agent", "environment", "list_all", "peak_memory", "run", "texts_of", "traced"]
 
 ACP = (sys.executable, "-m", "acp_history_bridge", "acp")
 
@@ -67,11 +67,9 @@ def peak_memory(bridge: BridgeProcess) -> int:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) // 1024
 
 
-def strace(*options: str) -> Iterator[str]:
+def traced(*options: str) -> tuple[str, ...]:
     """The words that run a command under strace; where nobody may trace, the test is not run."""
-    if (
-        shutil.which("strace") is None
-        or subprocess.run(["strace", "-qq", "-o", os.devnull, "true"], check=False).returncode
-    ):
+    probe = ["strace", "-qq", "-o", os.devnull, "true"]
+    if shutil.which("strace") is None or subprocess.run(probe, check=False, capture_output=True).returncode:
         pytest.skip("strace is not installed, or may not trace")
-    return iter(("strace", "-f", "-qq", *options))
+    return ("strace", "-f", "-qq", *options)
