@@ -4,11 +4,12 @@ All wanted words must occur in one conversation, wherever. Rows are ranked by bm
 come first among equals; only these candidates are looked at more closely, so a common word stays cheap.
 """
 
+import json
 import logging
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,32 +82,40 @@ class SearchEngine:
         """What was said around the first match."""
         return make_snippet(self._store.body(hit.segment), query.wanted)
 
-    def _match(self, expression: str, limit: int = _CANDIDATES) -> list[tuple[int, float]]:
+    def _match(self, expression: str) -> list[tuple[int, float]]:
+        return self._rows(
+            "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", expression, _CANDIDATES
+        )
+
+    def _ranks(self, expression: str, segments: Sequence[int]) -> list[tuple[int, float]]:
+        """Those of the segments that match, the best last."""
+        return self._rows(
+            "SELECT rowid, rank FROM words WHERE words MATCH ? AND rowid IN (SELECT value FROM json_each(?))"
+            " ORDER BY rank DESC",
+            expression,
+            json.dumps(segments),
+        )
+
+    def _rows(self, statement: str, *values: object) -> list[tuple[int, float]]:
         try:
-            return self._store.connection.execute(
-                "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (expression, limit)
-            ).fetchall()
+            return self._store.connection.execute(statement, values).fetchall()
         except sqlite3.OperationalError as error:  # locked for long, or an expression FTS5 refuses
             _log.warning("a search found nothing, because: %s", error)
             return []
 
     def _across_segments(self, wanted: Iterable[Term], terms: Iterable[Term]) -> list[tuple[int, float]]:
         """Long conversations lie in several rows, and their words may do so too."""
-        long = {row[0] for row in self._store.connection.execute("SELECT id FROM document WHERE segments > 1")}
-        if not long:
+        segments = self._store.segments_of_long_documents()
+        if not segments:
             return []
+        # Ranking every row of a common word would take longer than all the rest; few conversations are this long.
         per_term = [
-            {
-                document_of(row): (row, rank)
-                for row, rank in self._match(_expression(term), -1)
-                if document_of(row) in long
-            }
-            for term in wanted
+            {document_of(row): (row, rank) for row, rank in self._ranks(_expression(term), segments)} for term in wanted
         ]
         common = set[int].intersection(*(set(found) for found in per_term))
         for term in terms:
             if term.excluded:
-                common -= {document_of(row) for row, _ in self._match(_expression(term), -1)}
+                common -= {document_of(row) for row, _ in self._ranks(_expression(term), segments)}
         return [(per_term[0][number][0], sum(found[number][1] for found in per_term)) for number in common]
 
     def _ranked(self, rows: list[tuple[int, float]], times: Times, now: datetime) -> list[Hit]:

@@ -184,6 +184,11 @@ class TextStore:
             )
         )
 
+    def segments_of_long_documents(self) -> list[int]:
+        """All segments of those documents that have more than one."""
+        rows = self.connection.execute("SELECT id, segments FROM document WHERE segments > 1")
+        return [(number << _SEGMENT_BITS) + segment for number, count in rows for segment in range(count)]
+
     def finished(self) -> bool:
         """Whether a build has gone through to the end since the last change that it knows of."""
         row = self.connection.execute("SELECT value FROM state WHERE name = 'finished'").fetchone()
