@@ -48,6 +48,7 @@ class Filter:
     Attributes:
         home: Stands in for an unknown working directory.
         digest: The same for queries that ask for the same.
+        order: What to sort by, newest activity first.
     """
 
     def __init__(self, query: SessionQuery, surroundings: Surroundings, visibility: Visibility) -> None:
@@ -66,6 +67,8 @@ class Filter:
         if query.since is not None:
             self._add("s.sort_key >= ?", sort_key(query.since))
         words = set(folded(replace_surrogates(query.words)).split())
+        # Few titles hold the words, so all rows are read: that is faster in the table's own order (`+` means that).
+        self.order = "+s.sort_key" if words else "s.sort_key"
         asked = (self._clauses, self._values, sorted(words), query.hidden, query.archived)
         # Without what was decided: hiding a session must not make the cursors of its list stale.
         self.digest = hashlib.blake2b(repr(asked).encode(), digest_size=16).digest()
@@ -94,7 +97,7 @@ def page(tables: Tables, wanted: Filter, limit: int, cursor: str | None) -> Page
     limit = min(max(limit, 1), _LIMIT)
     where, values = wanted.after(None if cursor is None else _read_cursor(cursor, wanted))
     rows = tables.sql.execute(  # the clauses are ours, only values come from outside
-        f"{_SESSIONS}{where} ORDER BY s.sort_key DESC, s.id LIMIT ?", (*values, limit + 1)
+        f"{_SESSIONS}{where} ORDER BY {wanted.order} DESC, s.id LIMIT ?", (*values, limit + 1)
     ).fetchall()
     sessions = _sessions(tables, rows[:limit], wanted.home)
     return Page(sessions, _make_cursor(sessions[-1], wanted) if len(rows) > limit else None)
