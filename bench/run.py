@@ -46,6 +46,7 @@ class Bench:
         self._repeat = repeat
         self._idle = idle
         self._caches = 0
+        self._scan_takes = 1.0
         self._files = [path for path in home.rglob("*.json*") if path.is_file()]
         listing = work / "files"
         listing.write_bytes(b"\0".join(os.fsencode(path) for path in self._files))
@@ -110,6 +111,7 @@ class Bench:
     def _everything(self) -> Row:
         costs = [run(bridge("index", "--json", "--limit", "0"), self._fresh()) for _ in range(self._repeat)]
         best = min(costs, key=lambda cost: cost.cpu)
+        self._scan_takes = 2 * best.wall
         got = f"{self._times_cat(best.cpu)}, {best.rss:.0f} MiB"
         return Row("all metadata, no index", "≤ 1.5 times `cat`, ≤ 60 MiB", got)
 
@@ -122,19 +124,15 @@ class Bench:
                 agent.initialize()
                 agent.ask("session/list")
                 costs.append(agent.answered)
-        further: list[float] = []
         with Agent(env | _NO_TEXT) as agent:
             agent.initialize()
-            page = agent.ask("session/list")
             agent.settle()
-            while cursor := page.get("nextCursor"):
-                start = time.perf_counter()
-                at, page = agent.answer(agent.start("session/list", cursor=cursor))
-                further.append(at - start)
+            whole, small = list(_further(agent, 500)), list(_further(agent, 50))
         yield Row("spawn → first page, with index", "≤ 0.25 s CPU", f"{min(costs):.3f} s")
-        if further:
-            each = f"{1000 * statistics.median(further):.1f} ms for 500 sessions"
-            yield Row("a further page", "≤ 2 ms", each)
+        if small:
+            got = f"{1000 * statistics.median(small):.1f} ms for 50 sessions"
+            got += f", {1000 * statistics.median(whole):.1f} ms for 500" if whole else ""
+            yield Row("a further page", "≤ 2 ms", got)
 
     def _append(self) -> Row:
         told: list[float] = []
@@ -224,6 +222,7 @@ class Bench:
             agent.initialize()
             agent.ask("session/list")
             times: list[float] = []
+            time.sleep(self._scan_takes)  # the text index is built when the first scan is over
             stop = time.perf_counter() + 10
             while time.perf_counter() < stop:
                 start = time.perf_counter()
@@ -233,6 +232,15 @@ class Bench:
         times.sort()
         got = f"p50 {1000 * times[len(times) // 2]:.1f} ms, p99 {1000 * times[int(len(times) * 0.99)]:.1f} ms"
         return Row("list while the text index builds", "p99 ≤ 50 ms", got)
+
+
+def _further(agent: Agent, limit: int) -> Iterator[float]:
+    meta = {"acp-history-bridge": {"limit": limit}}
+    page = agent.ask("session/list", _meta=meta)
+    while cursor := page.get("nextCursor"):
+        start = time.perf_counter()
+        at, page = agent.answer(agent.start("session/list", cursor=cursor, _meta=meta))
+        yield at - start
 
 
 def _search(agent: Agent, words: str, times: int) -> Iterator[float]:
