@@ -106,3 +106,11 @@ def test_a_session_that_cannot_be_forked_says_why(bridge: Connection) -> None:
     bridge.source.refusal = BridgeError("Made Up keeps its sessions in a database")
     error = bridge.refused("session/fork", {"sessionId": "made:1", "cwd": "/"})
     assert (error["code"], error["data"]["details"]) == (-32602, "Made Up keeps its sessions in a database")
+
+
+@pytest.mark.parametrize("method", ["session/new", "session/load", "session/resume", "session/fork"])
+def test_what_the_bridge_has_no_use_for_is_accepted(bridge: Connection, method: str) -> None:
+    """MCP servers and directories of any content, or null; a relative directory is still an error."""
+    params = {"sessionId": "made:1", "cwd": "/", "mcpServers": [{"name": 5}], "additionalDirectories": None}
+    bridge.request(method, {**params, "_meta": {"cwd": "x"}})
+    assert bridge.refused(method, {**params, "cwd": "x"})["code"] == -32602

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis import settings
@@ -53,7 +54,9 @@ class Paging(RuleBasedStateMachine):
         """The session has changed: no promise about it holds for lists that are being paged through."""
         for _, _, steady in self.pages.values():
             steady.discard(f"notes:{name}")
-        self.bridge.call(self.history._refresh, [self.path(name)])
+        # As when a watcher had marked the file; a real one would make the steps wait.
+        history: Any = self.history
+        self.bridge.call(history._refresh, [self.path(name)])
 
     def path(self, name: str) -> Path:
         """Its file."""
