@@ -8,8 +8,8 @@ Policy:
   and never cost a neighbouring record. An unopenable file raises `TranscriptError` from `Adapter.open` only.
 - The environment is handed in; adapters read neither `os.environ` nor the current directory.
 - A session is not a file: a unit can hold many sessions, and copies of one session can lie in many units.
-- Every method is called from worker threads, never twice at once for the same unit or transcript; only `fork` and its
-  content, which can take long, are asked for beside the others.
+- Every method is called from worker threads, never twice at once for the same unit or transcript; only `fork` with
+  its content and `files`, which can take long, are asked for beside the others.
 
 Order of calls: `stores` → `discover` → `inspect` for each new or changed unit → `open` when somebody wants the turns.
 A change seen on disk goes through `affected`, then `unit`, then `inspect`.

@@ -31,6 +31,7 @@ from acp_history_bridge.decisions import Decisions
 from acp_history_bridge.feed import ChangeFeed
 from acp_history_bridge.forking import take_in, write_fork
 from acp_history_bridge.sessions import Change, Page, Session, SessionQuery, ToolSummary, plain_id
+from acp_history_bridge.trash import move_to_trash
 from acp_history_bridge.watch import Watcher, WatchOptions, WatchStatus
 from acp_history_bridge.worker import Priority, Worker
 
@@ -176,6 +177,14 @@ class History:
     async def set_title(self, session: Session, title: str) -> None:
         """Give a session a title of the user's; see `SessionSource.set_title`."""
         await self._decide(lambda decisions: decisions.set_title(session.id, title))
+
+    async def trash(self, session: Session) -> None:
+        """Move a session's own files to the desktop's trash; see `SessionSource.trash`."""
+        adapter = await self._request(lambda index: index.adapter(session.tool))
+        paths = await anyio.to_thread.run_sync(move_to_trash, adapter, session)
+        self._publish(await self._request(lambda index: index.refresh(paths)))
+        if await self._request(lambda index: index.find(session.id)) is not None:
+            await self.hide(session)  # a log that all sessions share still knows of it
 
     async def fork(self, session: Session) -> Session:
         """Make a new session that goes on from where this one ends; see `SessionSource.fork`."""

@@ -87,6 +87,12 @@ class ClaudeCode(Adapter):
 
         return fork_session(unit, record)
 
+    def files(self, unit: Unit, record: SessionRecord) -> tuple[Path, ...]:
+        """The transcript, and the directory of its own with sub-agents, titles and long results."""
+        del record
+        directory = paths.session_directory(unit.path)
+        return (unit.path, directory) if directory.is_dir() and not directory.is_symlink() else (unit.path,)
+
     def active_sessions(self, store: Store) -> frozenset[str]:
         """Sessions of the processes that have a file in `sessions/` and are still there."""
         problems: list[Problem] = []  # without the directory nothing is known to run

@@ -152,6 +152,12 @@ class Codex(Adapter):
 
         return fork_thread(unit, record, unit.store.root / _ACTIVE)
 
+    def files(self, unit: Unit, record: SessionRecord) -> tuple[Path, ...]:
+        """All rollouts of the thread."""
+        from acp_history_adapters.codex.owned import files_of
+
+        return files_of(unit, record, _roots(unit.store.root))
+
     def _names_of(self, store: Store) -> ThreadNames:
         names = self._names.get(store.root) or self._names.setdefault(store.root, ThreadNames(store.root))
         names.refresh()

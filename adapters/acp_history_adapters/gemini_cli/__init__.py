@@ -106,3 +106,9 @@ class GeminiCli(Adapter):
         from acp_history_adapters.gemini_cli.fork import fork_chat
 
         return fork_chat(unit, record)
+
+    def files(self, unit: Unit, record: SessionRecord) -> tuple[Path, ...]:
+        """All transcripts with its id, its sub-agents and its long outputs."""
+        from acp_history_adapters.gemini_cli.owned import files_of
+
+        return files_of(unit, record, self._projects)

@@ -24,7 +24,7 @@ from acp_history_bridge.adapter import (
     Transcript,
     Unit,
 )
-from acp_history_bridge.errors import ForkError, TranscriptError
+from acp_history_bridge.errors import ForkError, TranscriptError, TrashError
 from acp_history_bridge.timestamps import from_ns
 from acp_history_bridge.values import JsonMap, string
 
@@ -82,6 +82,11 @@ class Opencode(Adapter):
         """Refuse: a database with a writer of its own is no place for ours, and nothing reads the trees any more."""
         del unit, record
         raise ForkError("opencode keeps its sessions in a database, which is never written to; fork it in opencode")
+
+    def files(self, unit: Unit, record: SessionRecord) -> tuple[Path, ...]:
+        """Refuse: a database is all sessions', and in the trees a session's messages lie among the others'."""
+        del unit, record
+        raise TrashError("opencode keeps all sessions in one place; delete it in opencode")
 
 
 def _storage(unit: Unit) -> DatabaseStorage | TreeStorage:

@@ -78,3 +78,9 @@ class QwenCode(Adapter):
         if is_document(unit.path):
             raise ForkError("this session is older than the format that Qwen Code can go on with")
         return fork_session(unit, record)
+
+    def files(self, unit: Unit, record: SessionRecord) -> tuple[Path, ...]:
+        """The transcript, what lies beside it, and its sub-agents."""
+        from acp_history_adapters.qwen_code.owned import files_of
+
+        return files_of(unit, record)
