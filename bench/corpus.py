@@ -171,7 +171,9 @@ def _write(home: Path, tool: str, writer: _Writer, size: int) -> Path:
     path = home / _place(tool, writer)
     path.parent.mkdir(parents=True, exist_ok=True)
     if tool == "gemini-cli":
-        (path.parent.parent / ".project_root").write_text(writer.cwd, encoding="utf-8")
+        marker = path.parent.parent / ".project_root"
+        marker.write_text(writer.cwd, encoding="utf-8")
+        os.utime(marker, (0, 0))
     with path.open("wb") as file:
         first = True
         while file.tell() < size:
