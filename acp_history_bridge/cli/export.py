@@ -14,6 +14,7 @@ from acp_history_bridge.adapter import Adapter
 from acp_history_bridge.cli.context import Context
 from acp_history_bridge.cli.conversations import open_conversation
 from acp_history_bridge.cli.finding import find_session
+from acp_history_bridge.cli.index import titles_of
 from acp_history_bridge.cli.output import is_terminal, prepare_stdout
 from acp_history_bridge.cli.progress import counted, scan
 from acp_history_bridge.cli.query import make_query, sessions_of
@@ -102,7 +103,6 @@ def _export_all(library: Library, query: SessionQuery, name: str, directory: Pat
         except TranscriptError as error:
             failed += 1
             print(f"bridge: {session.id}: {one_line(str(error))}", file=sys.stderr)
-    titles = {adapter.name: adapter.title for adapter in adapters}
-    write_whole(directory / f"index.{name}", OVERVIEWS[name](written, titles))
+    write_whole(directory / f"index.{name}", OVERVIEWS[name](written, titles_of(adapters)))
     print(f"{len(written)} sessions written to {terminal_safe(str(directory))}", file=sys.stderr)
     return 1 if failed else 0

@@ -4,6 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from shutil import get_terminal_size
 
 from acp_history_bridge.adapter import Adapter
 from acp_history_bridge.cli.context import Context
@@ -14,7 +15,7 @@ from acp_history_bridge.cli.rows import as_json, as_line, rows_of
 from acp_history_bridge.index.library import Library
 from acp_history_bridge.sessions import SessionQuery
 
-__all__ = ["print_sessions", "run"]
+__all__ = ["print_sessions", "run", "titles_of"]
 
 _ROWS_ON_A_TERMINAL = 50
 
@@ -26,8 +27,52 @@ def run(arguments: Namespace, context: Context) -> int:
     query = make_query(arguments, adapters)
     with closing(context.library(adapters)) as library:
         scan(library)
-        _print(arguments, context, adapters, library, query)
+        if arguments.group is not None:
+            _print_groups(arguments, context, adapters, library, query)
+        elif arguments.stats:
+            _print_statistics(arguments, adapters, library, query)
+        else:
+            _print(arguments, context, adapters, library, query)
     return 0
+
+
+def _print_groups(
+    arguments: Namespace, context: Context, adapters: Sequence[Adapter], library: Library, query: SessionQuery
+) -> None:
+    from acp_history_bridge.cli.groups import as_json, as_line, groups
+
+    key: str = arguments.group
+    found = groups(sessions_of(library, query, 0), key)
+    if arguments.limit:
+        found = found[: arguments.limit]
+    if arguments.json:
+        write_json({"groups": [as_json(group, key) for group in found]})
+    elif arguments.jsonl:
+        for group in found:
+            write_json(as_json(group, key))
+    elif is_terminal():
+        from acp_history_bridge.cli.table import print_groups
+
+        names = titles_of(adapters) if key == "tool" else {}
+        print_groups(found, names, context.environment.home, datetime.now(UTC))
+    else:
+        write_lines(map(as_line, found))
+
+
+def _print_statistics(arguments: Namespace, adapters: Sequence[Adapter], library: Library, query: SessionQuery) -> None:
+    from acp_history_bridge.cli.groups import chart, statistics
+
+    found = statistics(sessions_of(library, query, 0), datetime.now().astimezone().date())
+    if arguments.json or arguments.jsonl:
+        days = {day.isoformat(): count for day, count in found.days.items()}
+        write_json({"total": found.total, "tools": found.tools, "days": days})
+    else:
+        write_lines(chart(found, titles_of(adapters), get_terminal_size().columns))
+
+
+def titles_of(adapters: Sequence[Adapter]) -> dict[str, str]:
+    """The tools' names as people write them."""
+    return {adapter.name: adapter.title for adapter in adapters}
 
 
 def _print(
@@ -62,8 +107,7 @@ def print_sessions(
     rows = list(rows_of(library, sessions_of(library, query, limit)))
     total = library.count(query)
     if rows:
-        titles = {adapter.name: adapter.title for adapter in adapters}
-        print_table(rows, titles, context.environment.home, datetime.now(UTC))
+        print_table(rows, titles_of(adapters), context.environment.home, datetime.now(UTC))
     if total > len(rows):
         write_lines(["", f"{len(rows)} of {total} sessions; --limit 0 shows all."])
     return total

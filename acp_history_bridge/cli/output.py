@@ -9,7 +9,7 @@ import orjson
 
 from acp_history_bridge.text import terminal_safe
 
-__all__ = ["age", "home_relative", "is_terminal", "prepare_stdout", "write_json", "write_lines"]
+__all__ = ["age", "home_relative", "is_terminal", "prepare_stdout", "terminal_line", "write_json", "write_lines"]
 
 _AGES = ((365 * 86400, "year"), (30 * 86400, "month"), (7 * 86400, "week"), (86400, "day"), (3600, "hour"), (60, "min"))
 
@@ -51,4 +51,9 @@ def home_relative(path: str, home: Path) -> str:
     prefix = str(home)
     if path == prefix or path.startswith(prefix.rstrip("/") + "/"):
         path = "~" + path[len(prefix.rstrip("/")) :]
-    return terminal_safe(path).replace("\n", "\ufffd").replace("\t", "\ufffd")
+    return terminal_line(path)
+
+
+def terminal_line(text: str) -> str:
+    """Text that neither acts on a terminal nor ends the line or the field it stands in."""
+    return terminal_safe(text).replace("\n", "\ufffd").replace("\t", "\ufffd")

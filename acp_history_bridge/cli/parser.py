@@ -10,9 +10,32 @@ from pathlib import Path
 
 from acp_history_bridge import __version__
 
-__all__ = ["COMMANDS", "FORMATS", "LOG_LEVELS", "build_parser"]
+__all__ = [
+    "CLIENT_NAMES",
+    "COMMANDS",
+    "EXAMPLES",
+    "FORMATS",
+    "GROUPS",
+    "LOG_LEVELS",
+    "SHELLS",
+    "build_parser",
+    "command_parsers",
+]
 
 FORMATS = ("md", "html", "json", "jsonl")
+SHELLS = ("bash", "zsh", "fish")
+GROUPS = ("cwd", "tool", "day")
+CLIENT_NAMES = (
+    "zed",
+    "jetbrains",
+    "vscode",
+    "acpx",
+    "codecompanion",
+    "avante",
+    "agent-shell",
+    "toad",
+    "obsidian",
+)
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 # Which module of this package runs a command.
@@ -21,6 +44,11 @@ COMMANDS = {
     "search": "search",
     "show": "show",
     "export": "export",
+    "resume": "resume",
+    "watch": "watch",
+    "doctor": "doctor",
+    "setup": "setup",
+    "completion": "completion",
     "hide": "hide",
     "unhide": "hide",
     "acp": "acp",
@@ -28,11 +56,44 @@ COMMANDS = {
     "config": "config",
 }
 
+EXAMPLES = {
+    "index": (
+        "bridge index --cwd . --since 7d",
+        "bridge index --group cwd",
+        "bridge index --tool codex --jsonl | jq .title",
+    ),
+    "search": ("bridge search parser error", "bridge search '\"off by one\" since:4w'"),
+    "show": ("bridge show last", "bridge show last:claude --full", "bridge show claude:6513 --turns 3-7"),
+    "export": ("bridge export last -o session.html", "bridge export --all --since 30d --format md -o backup"),
+    "resume": ("bridge resume last:claude", "bridge resume claude:6513 --print"),
+    "watch": ("bridge watch --cwd .", "bridge watch --jsonl"),
+    "doctor": ("bridge doctor", "bridge doctor --deep --json"),
+    "hide": ("bridge hide claude:6513", "bridge index --hidden"),
+    "setup": ("bridge setup zed", "bridge setup jetbrains --write"),
+    "completion": ("source <(bridge completion bash)",),
+}
+
 _AddCommand = Callable[..., argparse.ArgumentParser]
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Wraps paragraphs and leaves the lines of examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Make the parser of the whole program."""
+    return _build()[0]
+
+
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command, by its name."""
+    return _build()[1]
+
+
+def _build() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     program = Path(sys.argv[0]).name
     parser = argparse.ArgumentParser(
         prog=program if program in {"bridge", "acp-history-bridge"} else "bridge",
@@ -41,17 +102,15 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"acp-history-bridge {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _add_index(commands.add_parser)
-    _add_search(commands.add_parser)
-    _add_show(commands.add_parser)
-    _add_export(commands.add_parser)
-    _add_hide(commands.add_parser)
-    _add_acp(commands.add_parser)
-    _add_try(commands.add_parser)
-    _add_config(commands.add_parser)
-    for command in commands.choices.values():
+    for add_command in _COMMANDS:
+        add_command(commands.add_parser)
+    for name, command in commands.choices.items():
         _add_common_options(command)
-    return parser
+        command.formatter_class = _HelpFormatter
+        command.epilog = (
+            "\n".join(["examples:", *(f"  {line}" for line in EXAMPLES[name])]) if name in EXAMPLES else None
+        )
+    return parser, dict(commands.choices)
 
 
 def _add_index(add: _AddCommand) -> None:
@@ -60,6 +119,9 @@ def _add_index(add: _AddCommand) -> None:
     form = command.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object: sessions and their total number")
     form.add_argument("--jsonl", action="store_true", help="print one JSON object per session and line")
+    kind = command.add_mutually_exclusive_group()
+    kind.add_argument("--group", choices=GROUPS, help="count the sessions of each directory, tool or day instead")
+    kind.add_argument("--stats", action="store_true", help="draw how many sessions each tool and each day has")
     _add_filters(command)
     command.add_argument(
         "--search", default="", metavar="WORDS", help="only sessions with all these words in the title"
@@ -117,6 +179,44 @@ def _add_hide(add: _AddCommand) -> None:
         _add_id(add(name, help=text, description=f"{text[0].upper()}{text[1:]}."))
 
 
+def _add_resume(add: _AddCommand) -> None:
+    text = "go on with a session in its own tool and directory"
+    command = add("resume", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    _add_id(command)
+    command.add_argument("--print", action="store_true", help="print the command as a shell line, and run nothing")
+
+
+def _add_watch(add: _AddCommand) -> None:
+    text = "follow what happens to the sessions of all tools"
+    command = add("watch", help=text, description=f"{text[0].upper()}{text[1:]}, until it is interrupted.")
+    command.add_argument("--tool", action="append", metavar="TOOL", help="only this tool; can be given several times")
+    command.add_argument("--cwd", type=Path, metavar="DIR", help="only sessions of this very directory")
+    command.add_argument("--jsonl", action="store_true", help="print one JSON object per change and line")
+    command.set_defaults(since=None)
+
+
+def _add_doctor(add: _AddCommand) -> None:
+    text = "report what is found, what could not be read, and the state of the bridge itself"
+    command = add("doctor", help=text, description=f"{text[0].upper()}{text[1:]}. It only looks.")
+    command.add_argument("--deep", action="store_true", help="read every transcript whole, which can take minutes")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_setup(add: _AddCommand) -> None:
+    text = "print what a client's configuration needs, or put it there"
+    command = add("setup", help=text, description=f"{text[0].upper()}{text[1:]}; without CLIENT, name the clients.")
+    command.add_argument("client", nargs="?", choices=CLIENT_NAMES, metavar="CLIENT", help=", ".join(CLIENT_NAMES))
+    command.add_argument(
+        "--write", action="store_true", help="merge it into the client's JSON configuration, and keep a copy of that"
+    )
+
+
+def _add_completion(add: _AddCommand) -> None:
+    text = "print a completion script for a shell"
+    command = add("completion", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    command.add_argument("shell", choices=SHELLS, help="which shell")
+
+
 def _add_id(command: argparse.ArgumentParser, nargs: str | None = None) -> None:
     command.add_argument("id", nargs=nargs, metavar="ID", help="a session: its id or how that begins, last, last:TOOL")
 
@@ -168,3 +268,21 @@ def _span(text: str) -> tuple[int, int | None]:
     if span[0] < 1 or (span[1] is not None and span[1] < span[0]):
         raise argparse.ArgumentTypeError("counts from 1, the smaller number first")
     return span
+
+
+# In the order of the help, which is that of COMMANDS.
+_COMMANDS = (
+    _add_index,
+    _add_search,
+    _add_show,
+    _add_export,
+    _add_resume,
+    _add_watch,
+    _add_doctor,
+    _add_setup,
+    _add_completion,
+    _add_hide,
+    _add_acp,
+    _add_try,
+    _add_config,
+)

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
+from acp_history_bridge.cli.output import terminal_line
 from acp_history_bridge.counting import count_messages
 from acp_history_bridge.errors import TranscriptError
 from acp_history_bridge.index.library import Library
 from acp_history_bridge.sessions import Session
-from acp_history_bridge.text import replace_surrogates, terminal_safe
+from acp_history_bridge.text import replace_surrogates
 from acp_history_bridge.timestamps import format_time
 
 __all__ = ["Row", "as_json", "as_line", "rows_of"]
@@ -89,4 +90,4 @@ def as_line(row: Row) -> str:
         session.cwd,
         session.title or "-",
     )
-    return "\t".join(terminal_safe(field).replace("\t", "\ufffd").replace("\n", "\ufffd") for field in fields)
+    return "\t".join(map(terminal_line, fields))

@@ -15,11 +15,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from acp_history_bridge.cli.groups import Group
 from acp_history_bridge.cli.output import age, home_relative
 from acp_history_bridge.cli.rows import Row
 from acp_history_bridge.text import terminal_safe
 
-__all__ = ["make_console", "print_table"]
+__all__ = ["make_console", "print_groups", "print_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,18 @@ def print_table(rows: Sequence[Row], titles: Mapping[str, str], home: Path, now:
     for row_cells in cells:
         table.add_row(*map(Text, row_cells))
     console.print(table)
+
+
+def print_groups(found: Sequence[Group], titles: Mapping[str, str], home: Path, now: datetime) -> None:
+    """Print groups of sessions: how many, how long ago, which."""
+    table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("Sessions", justify="right", no_wrap=True)
+    table.add_column("Age", style="dim", no_wrap=True)
+    table.add_column("", style="bold", no_wrap=True, overflow="ellipsis")
+    for group in found:
+        name = home_relative(titles.get(group.name, group.name), home)
+        table.add_row(f"{group.sessions:,}", age(group.updated_at, now), Text(name))
+    make_console().print(table)
 
 
 def _cells(row: Row, titles: Mapping[str, str], home: Path, now: datetime) -> tuple[str, ...]:

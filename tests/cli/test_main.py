@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_history_bridge import __version__
-from acp_history_bridge.cli.parser import COMMANDS, build_parser
+from acp_history_bridge.cli.parser import COMMANDS, EXAMPLES, build_parser
 from tests.cli.conftest import Bridge
 
 pytestmark = pytest.mark.process
@@ -157,7 +158,8 @@ def test_every_command_and_option_is_documented(capsys: pytest.CaptureFixture[st
             build_parser().parse_args([command, "--help"])
         options |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
 
-    assert set(re.findall(r"^## `bridge (\S+)`$", text, re.MULTILINE)) == set(COMMANDS)
+    headings = " ".join(re.findall(r"^## (.+)$", text, re.MULTILINE))
+    assert set(re.findall(r"`bridge (\S+)`", headings)) == set(COMMANDS)
     assert [option for option in sorted(options) if f"`{option}" not in text and f" {option}`" not in text] == []
 
 
@@ -166,4 +168,13 @@ def test_every_command_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         build_parser().parse_args(["--help"])
 
-    assert re.findall(r"^    (\w+)  ", capsys.readouterr().out, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^    (\w+)(?:  |$)", capsys.readouterr().out, re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])
+def test_every_example_of_the_help_is_valid(line: str) -> None:
+    """What the help shows can be typed."""
+    words = shlex.split(line.removeprefix("source <(").partition(" | ")[0].rstrip(")"))
+
+    assert words[0] == "bridge"
+    assert build_parser().parse_args(words[1:]).command in COMMANDS
