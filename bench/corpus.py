@@ -201,6 +201,7 @@ def append_turn(path: Path, word: str) -> int:
     """Append what Claude Code writes for one prompt and its answer; the number of bytes is returned."""
     writer = _Writer(random.Random(word), 0, "/home/ada/code/appended")
     writer.id, writer.time = path.stem, datetime.now(UTC)
+    writer.last = _uuid(writer.random)  # with a parent, even an unknown one, it goes on; without, it would start over
     records = list(_claude(writer, first=False))[:2]
     data = b"".join(json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in records)
     with path.open("ab") as file:
