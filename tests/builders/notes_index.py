@@ -19,6 +19,7 @@ from acp_history_bridge.adapter import (
     Transcript,
     Unit,
 )
+from acp_history_bridge.decisions import Decisions
 from acp_history_bridge.errors import TranscriptError
 from acp_history_bridge.files import fingerprint_of
 from acp_history_bridge.sessions import Change, Page, Session, SessionQuery, plain_id
@@ -90,6 +91,7 @@ class NotesIndex:
             pauses: Makes steps that come after the first two files of every scan.
         """
         self.notes = NotesAdapter()
+        self.decisions = Decisions(None)
         self.stores = (Store("notes", root),)
         self.sessions: dict[str, Session] = {}
         self.refreshes: list[list[Path]] = []
@@ -112,6 +114,9 @@ class NotesIndex:
     def rescan(self, store: Store) -> Iterator[NotesStep]:  # noqa: D102
         assert store in self.stores
         yield from self.scan()
+
+    def decided(self) -> tuple[Change, ...]:  # noqa: D102
+        return ()
 
     def refresh(self, paths: Iterable[Path]) -> tuple[Change, ...]:  # noqa: D102
         self.refreshes.append(list(paths))
@@ -144,6 +149,7 @@ class NotesIndex:
 
     def close(self) -> None:  # noqa: D102
         self.threads.add(threading.get_ident())
+        self.decisions.close()
         self.closed = True
 
     def _look(self, path: Path) -> tuple[Change, ...]:
