@@ -45,6 +45,7 @@ COMMANDS = {
     "show": "show",
     "export": "export",
     "resume": "resume",
+    "fork": "fork",
     "watch": "watch",
     "doctor": "doctor",
     "setup": "setup",
@@ -66,6 +67,7 @@ EXAMPLES = {
     "show": ("bridge show last", "bridge show last:claude --full", "bridge show claude:6513 --turns 3-7"),
     "export": ("bridge export last -o session.html", "bridge export --all --since 30d --format md -o backup"),
     "resume": ("bridge resume last:claude", "bridge resume claude:6513 --print"),
+    "fork": ("bridge fork last:claude",),
     "watch": ("bridge watch --cwd .", "bridge watch --jsonl"),
     "doctor": ("bridge doctor", "bridge doctor --deep --json"),
     "hide": ("bridge hide claude:6513", "bridge index --hidden"),
@@ -179,6 +181,12 @@ def _add_hide(add: _AddCommand) -> None:
         _add_id(add(name, help=text, description=f"{text[0].upper()}{text[1:]}."))
 
 
+def _add_fork(add: _AddCommand) -> None:
+    text = "make a new session of the same tool that goes on from where this one ends"
+    about = f"{text[0].upper()}{text[1:]}. This one stays as it is, and the tool itself can resume the new one."
+    _add_id(add("fork", help=text, description=about))
+
+
 def _add_resume(add: _AddCommand) -> None:
     text = "go on with a session in its own tool and directory"
     command = add("resume", help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -277,6 +285,7 @@ _COMMANDS = (
     _add_show,
     _add_export,
     _add_resume,
+    _add_fork,
     _add_watch,
     _add_doctor,
     _add_setup,
