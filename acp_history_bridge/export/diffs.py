@@ -19,6 +19,8 @@ _CHARACTERS_TO_COMPARE = 400_000
 def diff_lines(diff: Diff) -> Iterator[str]:
     """Yield the hunks without file names; each line begins with `@`, a blank, `+` or `-`."""
     old, new = (diff.old_text or "").split("\n"), diff.new_text.split("\n")
+    if new[-1] == "" and old[-1] == "":  # both end as text files do
+        old, new = old[:-1], new[:-1]
     size = len(diff.old_text or "") + len(diff.new_text)
     if diff.old_text is None or len(old) + len(new) > _LINES_TO_COMPARE or size > _CHARACTERS_TO_COMPARE:
         removed = () if diff.old_text is None else (f"-{line}" for line in old)

@@ -25,8 +25,11 @@ Form = Callable[[Conversation], Iterator[str]]
 FORMS: list[Form] = [markdown, html, json_document, json_lines]
 _VOID = {"meta", "link", "img", "br", "hr"}
 _ALLOWED = _VOID | set(
-    "html head title style body header main nav section details summary h1 h2 h3 h4 h5 h6 p div span pre code a b em "
-    "strong s ol ul li table thead tbody tr td th blockquote".split()
+    re.findall(
+        r"\w+",
+        "html head title style body header main nav section details summary h1 h2 h3 h4 h5 h6 p div span pre code a b em "
+        "strong s ol ul li table thead tbody tr td th blockquote",
+    )
 )
 
 
@@ -209,6 +212,8 @@ def test_a_sub_agent_that_starts_itself_comes_to_an_end() -> None:
     [
         (Diff("p", "a\nx\nc", "a\nb\nc"), ["@@ -1,3 +1,3 @@", " a", "-b", "+x", " c"]),
         (Diff("p", "a\nb"), ["+a", "+b"]),
+        (Diff("p", "a\nb\n"), ["+a", "+b"]),
+        (Diff("p", "a", "a\n"), ["@@ -1,2 +1 @@", " a", "-"]),
         (Diff("p", "same", "same"), []),
     ],
 )
