@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients.install import npm_packages, offline
-from tests.clients.world import NEW_TITLE, RESUME, UNKNOWN, World, snippet
+from tests.clients.world import NEW_TITLE, RESUME, UNKNOWN, World
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -17,12 +17,10 @@ PACKAGE = "acpx@0.19.1"
 
 
 class Acpx:
-    """acpx with the configuration of docs/clients.md, without a network."""
+    """acpx as `bridge setup` configures it, without a network."""
 
     def __init__(self, program: Path, world: World) -> None:
-        config = world.home / ".acpx" / "config.json"
-        config.parent.mkdir()
-        config.write_text(snippet("acpx"), encoding="utf-8")
+        world.setup("acpx", "--write")
         self._command = (*offline(), str(program), "--ttl", "20")
         self._world = world
 

@@ -3,20 +3,16 @@
 import json
 import shlex
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.clients.install import debian_packages, debian_program, offline, python_packages
-from tests.clients.world import NEW_TITLE, RESUME, UNKNOWN, World, snippet
+from tests.clients.toad import install_toad
+from tests.clients.world import NEW_TITLE, RESUME, UNKNOWN, World
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
-PACKAGE = "batrachian-toad==0.6.20"
 
-_PYTHON = "3.14"
-_DRIVER = Path(__file__).parent / "drivers" / "toad_app.py"
 _BLOCKS = {
     "user_message_chunk": "UserInput",
     "agent_thought_chunk": "AgentThought",
@@ -28,15 +24,12 @@ _BLOCKS = {
 @pytest.fixture(scope="module")
 def toad(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     """The command that runs the driver with the Python that Toad wants."""
-    site = python_packages(tmp_path_factory.mktemp("toad"), _PYTHON, PACKAGE)
-    root = debian_packages(tmp_path_factory.mktemp("debian"), f"python{_PYTHON}")
-    # Toad reports its use over the network unless it is told not to; here it has none.
-    return (*offline(), *debian_program(root, f"python{_PYTHON}"), str(_DRIVER), str(site))
+    return install_toad(tmp_path_factory.mktemp("toad"))
 
 
 def test_it_browses_replays_and_names_an_unknown_session(toad: tuple[str, ...], world: World) -> None:
     """Its start and its prompt, a session of its own list with every text, how to continue it, and an error's words."""
-    program, *arguments = shlex.split(snippet("Toad"))
+    program, *arguments = shlex.split(world.setup("toad"))
     assert program == "toad"
     last = world.shop.said[-1][1].splitlines()[-2]
     command = [*toad, world.scenario(prompt="keys", last=last), *arguments]

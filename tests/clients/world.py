@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import os
-import re
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +13,16 @@ import acp_history_adapters
 import acp_history_bridge
 from tests.builders import claude_code, gemini_cli
 
-__all__ = ["NEW_TITLE", "RESUME", "UNKNOWN", "Recorded", "World", "conversation", "make_world", "snippet"]
+__all__ = [
+    "NEW_TITLE",
+    "RESUME",
+    "UNKNOWN",
+    "Recorded",
+    "World",
+    "conversation",
+    "make_machine",
+    "make_world",
+]
 
 Update = Mapping[str, Any]
 
@@ -21,7 +30,6 @@ NEW_TITLE = "Keys, not names"
 UNKNOWN = "claude:00000000-0000-4000-8000-000000000000"
 RESUME = f"cd {claude_code.CWD} && claude --resume {claude_code.SESSION}"
 
-_PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
 _LONG = "22222222-2222-4333-8444-555555555555"
 _ANSWER = """\
 Fixed: the basket now compares *keys*.
@@ -92,6 +100,14 @@ class World:
         path = self.home / ".claude" / "projects" / claude_code.SLUG / f"{claude_code.SESSION}.jsonl"
         return path, json.dumps(record) + "\n"
 
+    def setup(self, *arguments: str) -> str:
+        """What `bridge setup` prints."""
+        command = ["acp-history-bridge", "setup", *arguments]
+        done = subprocess.run(
+            command, env=self.environment, capture_output=True, encoding="utf-8", check=True, timeout=30
+        )
+        return done.stdout
+
     def scenario(self, **more: object) -> str:
         """All that a driver in another language has to know, as JSON."""
         path, line = self.renaming()
@@ -100,7 +116,13 @@ class World:
 
 
 def make_world(directory: Path) -> World:
-    """Lay out the home directory, and the command `acp-history-bridge` on the search path."""
+    """Lay out a machine with the three sessions."""
+    home, editor, environment = make_machine(directory)
+    return World(home, editor, _record_shop(home), _record_long(home), _record_greeting(home), environment)
+
+
+def make_machine(directory: Path) -> tuple[Path, Path, Mapping[str, str]]:
+    """Lay out a home, an editor's directory, and an environment with the command `acp-history-bridge`."""
     home, editor, programs = (directory / name for name in ("home", "editor", "bin"))
     for path in (home, editor, programs):
         path.mkdir(parents=True)
@@ -109,13 +131,16 @@ def make_world(directory: Path) -> World:
     code = f'#!/bin/sh\nPYTHONPATH={":".join(paths)} exec {sys.executable} -m acp_history_bridge "$@"\n'
     program.write_text(code, encoding="utf-8")
     program.chmod(0o755)
-    environment = {
-        "HOME": str(home),
-        "LANG": "C.UTF-8",
-        "PATH": f"{programs}:{os.environ['PATH']}",
-        "TERM": "xterm-256color",
-    }
-    return World(home, editor, _record_shop(home), _record_long(home), _record_greeting(home), environment)
+    return (
+        home,
+        editor,
+        {
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "TERM": "xterm-256color",
+        },
+    )
 
 
 def conversation(updates: Iterable[Update]) -> list[tuple[str, str]]:
@@ -131,13 +156,6 @@ def conversation(updates: Iterable[Update]) -> list[tuple[str, str]]:
             said.append((kind, before + update["content"]["text"]))
         last = (kind, message)
     return said
-
-
-def snippet(heading: str) -> str:
-    """The first block of code under a heading of docs/clients.md."""
-    section = _PAGE.read_text(encoding="utf-8").partition(f"\n### {heading}\n")[2].partition("\n### ")[0]
-    (code, *_) = re.findall(r"^```\w*\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-    return str(code)
 
 
 def _record_shop(home: Path) -> Recorded:

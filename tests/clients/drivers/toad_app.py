@@ -1,10 +1,12 @@
 """Runs Toad headless, exactly as its command line would start it, and prints one JSON object with what it showed.
 
-`python3.14 toad_app.py SITE_DIRECTORY SCENARIO ARGUMENT…`, the arguments being those of the `toad` command.
+`python3.14 toad_app.py SITE_DIRECTORY SCENARIO ARGUMENT…`, the arguments being those of the `toad` command. A scenario
+with `pictures` draws the screens into that directory instead.
 """
 
 import asyncio
 import json
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -14,6 +16,7 @@ from typing import Any
 
 SITE, SCENARIO, *ARGUMENTS = sys.argv[1:]
 sys.path.insert(0, SITE)
+SIZE = (110, 50)
 _TIMEOUT = 20
 
 Pilot = Any
@@ -66,14 +69,15 @@ async def until(pilot: Pilot, wanted: Callable[[], bool]) -> None:
         await pilot.pause(0.05)
 
 
-async def browse(scenario: dict[str, Any]) -> dict[str, object]:
+async def browse(scenario: dict[str, Any], then: Callable[[Any], None] = lambda _app: None) -> dict[str, object]:
     """Start as the snippet says and ask for a list."""
     app = started(ARGUMENTS)
-    async with app.run_test(size=(110, 60)) as pilot:
+    async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: bool(app.screen.query("Conversation")) and _conversation(app).agent_ready)
         await pilot.press(*scenario["prompt"], "enter")
         await until(pilot, lambda: any(kind == "AgentResponse" and text for kind, text in shown(app)))
         await pilot.pause(0.2)
+        then(app)
         commands = [command.command for command in _conversation(app).agent_slash_commands]
         return {"blocks": shown(app), "commands": commands}
 
@@ -86,7 +90,7 @@ async def load(session_id: str, last: str, then: Then = None) -> dict[str, objec
     agent = app.agent_data
     meta = {"cwd": str(app.project_dir), "agent_data": agent}
     key = await db.session_new("Kept", agent["name"], agent["identity"], session_id, protocol="acp", meta=meta)
-    async with app.run_test(size=(110, 60)) as pilot:
+    async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: bool(app.screen.query("Conversation")) and _conversation(app).agent_ready)
         first = app.screen
         app.launch_agent(agent["identity"], agent_session_id=session_id, session_pk=key)
@@ -116,9 +120,29 @@ def _conversation(app: Any) -> Any:  # noqa: ANN401 - as above
     return app.screen.query_one("Conversation")
 
 
+def draw(app: Any, scenario: dict[str, Any], name: str) -> None:  # noqa: ANN401 - as above
+    """Keep what is on the screen, without the fonts that Textual would have fetched from the network."""
+    picture = re.sub(r"@font-face \{.*?\}\s*", "", app.export_screenshot(title=name), flags=re.DOTALL)
+    (Path(scenario["pictures"]) / f"{name}.svg").write_text(picture, encoding="utf-8")
+
+
+async def pictures(scenario: dict[str, Any]) -> None:
+    """Draw a list and a replay."""
+
+    async def after_loading(app: Any, pilot: Pilot) -> None:  # noqa: ANN401 - as above
+        await pilot.pause(1)
+        draw(app, scenario, "toad-replay")
+
+    await browse(scenario, lambda app: draw(app, scenario, "toad-list"))
+    await load(scenario["load"], scenario["last"], after_loading)
+
+
 async def main() -> None:
     """Do all of it."""
     scenario = json.loads(SCENARIO)
+    if "pictures" in scenario:
+        await pictures(scenario)
+        return
     seen = {
         "browsed": await browse(scenario),
         "loaded": await load(scenario["load"], scenario["last"], lambda app, pilot: go_on(app, pilot, scenario)),
