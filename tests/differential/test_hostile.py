@@ -133,7 +133,7 @@ def at(document: Any, place: Place) -> object:  # noqa: ANN401 - any JSON value
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_hostile_values_raise_nothing_and_cost_no_neighbour(
     tool: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -159,7 +159,7 @@ _CALM: dict[str, list[tuple[str, str]]] = {}
 
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool != "opencode"])
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_records_of_a_kind_that_nobody_knows_cost_nothing(
     tool: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
