@@ -27,8 +27,8 @@ _VOID = {"meta", "link", "img", "br", "hr"}
 _ALLOWED = _VOID | set(
     re.findall(
         r"\w+",
-        "html head title style body header main nav section details summary h1 h2 h3 h4 h5 h6 p div span pre code a b em "
-        "strong s ol ul li table thead tbody tr td th blockquote",
+        "html head title style body header main nav section details summary h1 h2 h3 h4 h5 h6 p div span pre code a b "
+        "em strong s ol ul li table thead tbody tr td th blockquote",
     )
 )
 
