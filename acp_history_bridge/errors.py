@@ -8,6 +8,7 @@
     ├── IndexStoreError       the index cannot be read or written
     ├── ConfigurationError    a setting is wrong
     ├── CursorError           a list cursor is forged, foreign or stale
+    ├── QueryError            a filter in a search makes no sense
     └── ProtocolError         answers a JSON-RPC request with an error; carries the code
 
 A transcript's *content* is never a reason for an exception: adapters report it as a `Problem`.
@@ -21,6 +22,7 @@ __all__ = [
     "ForkError",
     "IndexStoreError",
     "ProtocolError",
+    "QueryError",
     "TranscriptError",
     "TrashError",
 ]
@@ -56,6 +58,10 @@ class ConfigurationError(BridgeError):
 
 class CursorError(BridgeError):
     """A list cursor was not made by this process, or belongs to another query."""
+
+
+class QueryError(BridgeError):
+    """A filter in a search has a value that makes no sense; the message says which."""
 
 
 class ProtocolError(BridgeError):

@@ -17,7 +17,7 @@ import anyio
 from anyio import to_thread
 
 from acp_history_bridge.adapter import Command
-from acp_history_bridge.errors import CursorError, TranscriptError
+from acp_history_bridge.errors import CursorError, QueryError, TranscriptError
 from acp_history_bridge.protocol import digest, wire
 from acp_history_bridge.protocol.wire import Json
 from acp_history_bridge.sessions import Page, Session, SessionQuery, SessionSource
@@ -133,8 +133,6 @@ class Browser:
         return _search(prompt) if prompt else WELCOME
 
     async def _list(self, session_id: str, wanted: _Listing, source: SessionSource) -> AsyncGenerator[str, None]:
-        from acp_history_bridge.search.query import QueryError
-
         try:
             page = await source.page(wanted.query, _PAGE, wanted.cursor)
         except (QueryError, CursorError) as error:

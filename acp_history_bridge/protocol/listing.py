@@ -22,7 +22,7 @@ from anyio import to_thread
 
 from acp_history_bridge.adapter import Fingerprint, Transcript
 from acp_history_bridge.counting import count_messages
-from acp_history_bridge.errors import CursorError, ProtocolError, TranscriptError
+from acp_history_bridge.errors import CursorError, ProtocolError, QueryError, TranscriptError
 from acp_history_bridge.protocol import wire
 from acp_history_bridge.protocol.jsonrpc import INVALID_PARAMS, Handler, Reply, where
 from acp_history_bridge.protocol.link import Link
@@ -160,8 +160,6 @@ def _count(transcript: Transcript) -> int:
 
 
 async def _page(source: SessionSource, asked: _Request) -> Page:
-    from acp_history_bridge.search.query import QueryError
-
     try:
         page = await source.page(asked.query, asked.offset + asked.limit, asked.cursor)
     except CursorError as error:

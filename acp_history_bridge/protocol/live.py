@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import anyio
+from anyio import to_thread
 
 from acp_history_bridge.errors import ProtocolError
-from acp_history_bridge.index.directories import Directories
 from acp_history_bridge.protocol import wire
 from acp_history_bridge.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Handler, Reply
 from acp_history_bridge.protocol.link import Link
@@ -32,17 +32,30 @@ _FRAME_BYTES = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class _News:
+    """What is to be told of a session.
+
+    Attributes:
+        session: As it is now; None when no list has it any more.
+        directories: Where it has been since the last notification.
+    """
+
+    session: Session | None
+    directories: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Subscription:
     """One list that is kept up to date.
 
     Attributes:
-        directory: Only sessions of this directory, as `Directories.key` has it.
-        pending: What has changed, by id; None for a session that is gone.
+        directory: Only sessions of this directory, with links resolved; None for all.
+        pending: What has yet to be told, by session.
     """
 
     id: str
-    directory: bytes | None
-    pending: dict[str, Session | None] = field(default_factory=dict[str, Session | None])
+    directory: str | None
+    pending: dict[str, _News] = field(default_factory=dict[str, _News])
 
 
 class LiveLists:
@@ -51,7 +64,6 @@ class LiveLists:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._subscriptions: dict[str, _Subscription] = {}
-        self._directories = Directories()
         self._wake = anyio.Event()
 
     @property
@@ -66,7 +78,7 @@ class LiveLists:
         for change in changes:
             if _is_visible(change):
                 for subscription in self._subscriptions.values():
-                    self._note(subscription, change)
+                    _note(subscription, change)
         if any(subscription.pending for subscription in self._subscriptions.values()):
             self._wake.set()
 
@@ -79,7 +91,11 @@ class LiveLists:
             self._wake = anyio.Event()
             active = await source.active_sessions()
             for subscription in list(self._subscriptions.values()):
-                for frame in self._frames(subscription, active):
+                pending = dict(subscription.pending)
+                subscription.pending.clear()
+                # Comparing directories asks the disk, which can be a dead network drive.
+                rows, removed = await to_thread.run_sync(_sorted_out, subscription, pending)
+                for frame in self._frames(subscription.id, rows, removed, active):
                     await self._link.send(frame)
             await anyio.sleep(_INTERVAL)
 
@@ -90,7 +106,7 @@ class LiveLists:
         asked = validated(SubscribeParams, params)
         if len(self._subscriptions) >= _SUBSCRIPTION_LIMIT:
             raise ProtocolError(INVALID_PARAMS, "Too many subscriptions", f"At most {_SUBSCRIPTION_LIMIT} at a time.")
-        directory = None if asked.cwd is None else self._directories.key(asked.cwd)
+        directory = None if asked.cwd is None else await to_thread.run_sync(_resolved, asked.cwd)
         subscription = _Subscription(os.urandom(8).hex(), directory)
         self._subscriptions[subscription.id] = subscription
         return Reply({"subscriptionId": subscription.id})
@@ -106,35 +122,52 @@ class LiveLists:
         if not self._link.client.live_lists:
             raise ProtocolError(METHOD_NOT_FOUND, "Method not found")
 
-    def _note(self, subscription: _Subscription, change: Change) -> None:
-        session = change.session
-        was_in = change.before is not None and self._belongs(subscription, change.before)
-        if change.kind != "removed" and session.listed and self._belongs(subscription, session):
-            subscription.pending[session.id] = session
-        elif was_in or self._belongs(subscription, session):
-            subscription.pending[session.id] = None
-
-    def _belongs(self, subscription: _Subscription, session: Session) -> bool:
-        return subscription.directory is None or self._directories.key(session.cwd) == subscription.directory
-
-    def _frames(self, subscription: _Subscription, active: frozenset[str]) -> Iterator[bytes]:
-        """What is pending, in as many notifications as it takes."""
-        pending = dict(subscription.pending)
-        subscription.pending.clear()
+    def _frames(
+        self, subscription_id: str, sessions: Iterable[Session], removed: list[str], active: frozenset[str]
+    ) -> Iterator[bytes]:
+        """As many notifications as it takes."""
         style = self._link.row_style()
-        removed = [session_id for session_id, session in pending.items() if session is None]
         rows: list[Json] = []
         size = 0
-        for session in pending.values():
-            if session is None:
-                continue
+        for session in sessions:
             rows.append(row(session, style, active=session.id in active))
             size += len(wire.encode(rows[-1]))
             if size > _FRAME_BYTES:
-                yield _changes(subscription.id, rows, removed)
+                yield _changes(subscription_id, rows, removed)
                 rows, removed, size = [], [], 0
         if rows or removed:
-            yield _changes(subscription.id, rows, removed)
+            yield _changes(subscription_id, rows, removed)
+
+
+def _note(subscription: _Subscription, change: Change) -> None:
+    session = change.session
+    directories = {session.cwd} if change.before is None else {session.cwd, change.before.cwd}
+    if (earlier := subscription.pending.get(session.id)) is not None:
+        directories |= earlier.directories
+    gone = change.kind == "removed" or not session.listed
+    news = _News(None if gone else session, frozenset(directories))
+    subscription.pending[session.id] = news
+
+
+def _sorted_out(subscription: _Subscription, pending: Mapping[str, _News]) -> tuple[list[Session], list[str]]:
+    """What the subscribed list shows now, and what it does not show any more."""
+    rows: list[Session] = []
+    removed: list[str] = []
+    for session_id, news in pending.items():
+        if news.session is not None and _belongs(subscription, news.session.cwd):
+            rows.append(news.session)
+        elif any(_belongs(subscription, directory) for directory in news.directories):
+            removed.append(session_id)
+    return rows, removed
+
+
+def _belongs(subscription: _Subscription, directory: str) -> bool:
+    return subscription.directory is None or _resolved(directory) == subscription.directory
+
+
+def _resolved(directory: str) -> str:
+    """The directory without dot parts and links; Windows' network paths are not looked up."""
+    return os.path.realpath(directory) if directory.startswith("/") else os.path.normpath(directory)
 
 
 def _changes(subscription_id: str, rows: list[Json], removed: list[str]) -> bytes:

@@ -18,16 +18,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_history_bridge.errors import BridgeError
+from acp_history_bridge.errors import QueryError
 from acp_history_bridge.timestamps import parse_since
 
-__all__ = ["Query", "QueryError", "Term", "parse_query"]
+__all__ = ["Query", "Term", "parse_query"]
 
 _PIECE = re.compile(r'(?P<minus>-?)(?:(?P<filter>tool|cwd|since):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S+))')
-
-
-class QueryError(BridgeError):
-    """A filter's value makes no sense; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)

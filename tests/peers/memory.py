@@ -10,8 +10,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from acp_history_bridge.adapter import Command, Fingerprint, Problem, SessionRecord, Store, Unit
-from acp_history_bridge.errors import BridgeError, CursorError, TranscriptError
-from acp_history_bridge.search.query import QueryError
+from acp_history_bridge.errors import BridgeError, CursorError, QueryError, TranscriptError
 from acp_history_bridge.sessions import (
     Change,
     ChangeKind,

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_history_bridge.search.query import Query, QueryError, Term, parse_query
+from acp_history_bridge.errors import QueryError
+from acp_history_bridge.search.query import Query, Term, parse_query
 
 HOME = Path("/home/ada")
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
