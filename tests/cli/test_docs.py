@@ -2,12 +2,15 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from acp_history_bridge.adapter import Adapter
+from acp_history_bridge.cli.clients import CLIENTS
+from acp_history_bridge.cli.parser import COMMANDS, build_parser
 from acp_history_bridge.index.library import Library
 from acp_history_bridge.index.store import IndexStore
 from acp_history_bridge.registry import BUILT_IN, load_adapters
@@ -74,6 +77,32 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+?)\)", page.read_text(encoding="utf-8"))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_readmes_snippets_are_what_setup_prints() -> None:
+    """A person who copies them gets what `bridge setup --write` would have written."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    snippets = [json.loads(code) for code in re.findall(r"^```json\n(.*?)^```", text, re.DOTALL | re.MULTILINE)]
+    command = ["acp-history-bridge", "acp"]
+
+    assert snippets == [json.loads(client.snippet(command)) for client in CLIENTS if client.file is not None]
+
+
+def test_the_readmes_commands_can_be_typed() -> None:
+    """Every indented `bridge …` line is understood by the parser."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^    bridge (.+?)(?: {2,}#.*)?$", text, re.MULTILINE)
+
+    assert len(lines) >= 9
+    assert {build_parser().parse_args(shlex.split(line)).command for line in lines} <= set(COMMANDS)
+
+
+def test_the_index_names_every_page() -> None:
+    """docs/index.md leads everywhere."""
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/**/*.md")} - {"index.md"}
+
+    assert [page for page in sorted(pages) if f"]({page})" not in text] == []
 
 
 def test_every_module_of_the_core_is_on_the_map() -> None:
