@@ -111,6 +111,13 @@ def test_what_the_model_was_told_is_shown_else_what_the_interface_showed(
     assert shown(tmp_path, call("x", result=result, resultDisplay="shown")).content == (Text(text),)
 
 
+def test_an_answer_of_the_user_is_shown_in_words(tmp_path: Path) -> None:
+    """The model is told numbers."""
+    answered = call("ask_user", output='{"answers":{"0":"Blue"}}', resultDisplay="Colour → Blue")
+    assert shown(tmp_path, answered).content == (Text("Colour → Blue"),)
+    assert shown(tmp_path, call("ask_user", output="told")).content == (Text("told"),)
+
+
 def test_pictures_in_results_are_pictures(tmp_path: Path) -> None:
     """Beside the response, or inside it."""
     pixel = {"inlineData": {"mimeType": "image/png", "data": "aaaa"}}

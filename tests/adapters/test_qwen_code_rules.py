@@ -364,6 +364,16 @@ def test_what_happens_beside_the_conversation_is_shown_but_not_counted(tmp_path:
 # Tools
 
 
+def test_a_question_to_the_user_is_the_title(tmp_path: Path) -> None:
+    """All of them, when there are several; without any the call has a name all the same."""
+    lines = Lines(tmp_path)
+    lines.answer(call("ask_user_question", questions=[{"question": "Which colour?"}, {"question": "Sure?"}]))
+    assert call_of(lines.turns()).title == "Ask: Which colour? / Sure?"
+    lines.path.write_bytes(b"")
+    lines.answer(call("ask_user_question", questions=7))
+    assert call_of(lines.turns()).title == "Ask"
+
+
 @pytest.mark.parametrize(
     ("status", "response", "shown"),
     [

@@ -160,6 +160,7 @@ class _Output:
             texts.append(string(part.get("text")) or _response_text(mapping(response.get("response"))))
             self._media += (found for piece in (part, *maps(response.get("parts"))) if (found := media(piece)))
         display = call.get("resultDisplay")
+        self._preferred = call.get("name") == "ask_user"
         self.told = "\n".join(text for text in texts if text.strip())  # the side file holds it in full
         self.shown = display if isinstance(display, str) else first_string(mapping(display), "result", "summary")
         self.full = ""
@@ -169,8 +170,8 @@ class _Output:
             self.told = unwrap(spilled or self.told)
 
     def content(self) -> tuple[ToolContent, ...]:
-        """The readable result."""
-        text = self.full or self.told or self.shown
+        """The readable result; of a question to the user, the answer in words instead of numbered JSON."""
+        text = self.full or (self._preferred and self.shown) or self.told or self.shown
         return ((Text(text),) if text.strip() else ()) + tuple(self._media)
 
 

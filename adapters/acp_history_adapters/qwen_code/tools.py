@@ -54,7 +54,6 @@ _TOOLS: dict[str, tuple[ToolKind, str, tuple[str, ...]]] = {
     "save_memory": ("other", "Remember", ("fact",)),
     "skill": ("other", "Skill", ("skill", "name")),
     "exit_plan_mode": ("switch_mode", "Leave plan mode", ()),
-    "ask_user_question": ("other", "Ask", ()),
     "todo_write": ("think", "Update todo list", ()),
 }
 _SHELL = "run_shell_command"
@@ -142,6 +141,9 @@ def _label(name: str, arguments: JsonMap, cwd: str | None) -> tuple[ToolKind, st
     if name.startswith("mcp__"):
         server, _, tool = name.removeprefix("mcp__").partition("__")
         return "other", mcp_title(server, tool) if tool else title(server)
+    if name == "ask_user_question":
+        asked = " / ".join(string(question.get("question")) for question in maps(arguments.get("questions")))
+        return "other", title("Ask:", asked) if asked else "Ask"
     if name not in _TOOLS:
         return "other", title(name)
     kind, verb, keys = _TOOLS[name]
