@@ -31,6 +31,14 @@ run: $(VENV)/.run
 test: $(VENV)/.test
 	$(BIN)/python -m pytest
 
+# Mutated records and requests with a new seed; `make fuzz FUZZ="--records 1000000 --frames 100000"` for a long run.
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tests.fuzz.run $(FUZZ)
+
+# Ten minutes of changes, loads, searches and kills; `make soak SOAK="--seconds 60"` for less.
+soak: $(VENV)/.test
+	$(BIN)/python -m tests.faults.soak $(SOAK)
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
