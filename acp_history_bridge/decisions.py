@@ -5,6 +5,7 @@ again from the transcripts, a decision cannot. Decisions are keyed by wire id an
 a session that comes back (a mount, a restored backup) is as it was left.
 """
 
+import logging
 import sqlite3
 import time
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ from acp_history_bridge.text import replace_surrogates
 __all__ = ["Decisions"]
 
 _Kind = Literal["hidden", "archived", "title"]
+
+_log = logging.getLogger(__name__)
 
 _SCHEMA = Schema(
     application_id=0x41435044,  # "ACPD"
@@ -46,7 +49,7 @@ class Decisions:
         self._unkept = path is not None and database.path is None
         self._connection = database.connection
         self._seen_version = -1
-        self._values: dict[_Kind, dict[str, str]] = {}
+        self._values = _nothing()
 
     def close(self) -> None:
         """Close the database."""
@@ -115,11 +118,14 @@ class Decisions:
         try:
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
             if version != self._seen_version:
-                values: dict[_Kind, dict[str, str]] = {"hidden": {}, "archived": {}, "title": {}}
+                values = _nothing()
                 for session_id, kind, value in self._connection.execute("SELECT session_id, kind, value FROM decision"):
                     values.setdefault(kind, {})[session_id] = value
                 self._values, self._seen_version = values, version
-        except sqlite3.OperationalError:  # locked for longer than the timeout: what was known last still counts
-            if not self._values:
-                raise
+        except sqlite3.Error as error:  # locked for too long, or damaged: what was known last still counts
+            _log.warning("decisions cannot be read: %s", error)
         return self._values
+
+
+def _nothing() -> dict[_Kind, dict[str, str]]:
+    return {"hidden": {}, "archived": {}, "title": {}}

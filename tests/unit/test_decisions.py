@@ -1,11 +1,13 @@
 """Decisions of the user: kept over restarts, shared between processes, undone only by the user."""
 
+import sqlite3
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from acp_history_bridge.decisions import Decisions
+from acp_history_bridge.errors import IndexStoreError
 
 
 class Opener:
@@ -82,3 +84,23 @@ def test_without_a_place_decisions_last_as_long_as_the_process(opened: Opener) -
     decisions.hide("claude:1")
 
     assert set(decisions.hidden) == {"claude:1"}
+
+
+def test_decisions_that_can_not_be_read_any_more_still_count(opened: Opener, tmp_path: Path) -> None:
+    """A file that breaks under a running bridge costs no list; what cannot be stored is an error."""
+    decisions = opened()
+    decisions.hide("claude:1")
+    assert set(decisions.hidden) == {"claude:1"}
+    breaker = sqlite3.connect(tmp_path / "data" / "decisions.db")
+    breaker.execute("DROP TABLE decision")
+    breaker.close()
+    assert set(decisions.hidden) == {"claude:1"}
+    with pytest.raises(IndexStoreError):
+        decisions.hide("claude:2")
+
+
+def test_a_decision_that_would_be_forgotten_is_refused(opened: Opener, tmp_path: Path) -> None:
+    """Where no file can be made, hiding says so instead of lasting as long as the process."""
+    (tmp_path / "data").touch()
+    with pytest.raises(IndexStoreError, match="could not be stored"):
+        opened().hide("claude:1")
