@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from acp_history_bridge.index.library import Library
+from acp_history_bridge.sessions import SessionQuery
 from tests.differential.compare import Difference, differences
 from tests.differential.histories import REFERENCES, Reference, lay_out, library_at, our_replay
 from tests.differential.items import replayed
@@ -58,3 +59,20 @@ def test_every_difference_to_the_tool_s_own_agent_is_an_accepted_one(
     accepted_rows.extend((group, found[rule.name], rule.name, rule.reason) for rule in RULES if found[rule.name])
     assert not unexplained, "\n".join(unexplained)
     assert found == Counter({rule.name: rule.counts[group] for rule in RULES if group in rule.counts})
+
+
+@pytest.mark.parametrize("group", ["codex", "opencode"])
+def test_what_a_folded_sub_agent_said_is_shown_in_another_session(group: str, libraries: dict[str, Library]) -> None:
+    """All its answers, in the call that started it; but for the JSON of a reviewer, which is shown as prose."""
+    library = libraries[group]
+    sessions = library.page(SessionQuery(), 1000).sessions
+    shown = frozenset[str]().union(*(replayed(our_replay(library, session)[0]).shown() for session in sessions))
+    folded = [
+        replayed(reference.updates())
+        for reference in REFERENCES
+        if reference.group == group and library.find(reference.session_id) is None
+    ]
+    lines = {item.text.strip() for side in folded for item in side.items if item.kind == "agent"}
+    prose = {line for line in lines if not line.startswith('{"findings":')}
+    assert prose
+    assert prose <= shown
