@@ -186,7 +186,9 @@ def _is_message(record: JsonMap) -> bool:
         case "agent_message":
             return bool(string(payload.get("message")).strip())
         case "item_completed":
-            return item.get("type") in {"UserMessage", "AgentMessage"} and bool(item_prompt(item.get("content")))
+            return string(item.get("type")) in {"UserMessage", "AgentMessage"} and bool(
+                item_prompt(item.get("content"))
+            )
         case _:
             return False
 

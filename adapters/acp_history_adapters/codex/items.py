@@ -88,7 +88,7 @@ def _parsed(parsed: list[JsonMap], cwd: str | None) -> tuple[str, ToolKind, tupl
 
 def _file_change(item: JsonMap, cwd: str | None) -> ToolCall:
     call = edit_call("apply_patch", changes_of_item(mapping(item.get("changes"))), cwd)
-    failed = item.get("status") in {"failed", "declined"}
+    failed = string(item.get("status")) in {"failed", "declined"}
     complaint = first_string(item, "stderr", "stdout") if failed else ""
     return replace(call, content=(*call.content, *((Text(complaint),) if complaint else ())))
 

@@ -127,7 +127,7 @@ class Facts:
             self.prompt = prompt_text(said) or None
             for part in maps(message.get("content")):
                 self.cwd = self.cwd or wrapped_cwd(string(part.get("text")))
-        self.talked = self.talked or (bool(said) and message.get("role") in {"user", "assistant"})
+        self.talked = self.talked or (bool(said) and string(message.get("role")) in {"user", "assistant"})
 
     def take_context(self, record: JsonMap) -> bool:
         """Take directory, model and mode of a `turn_context`; False for another record."""
@@ -255,4 +255,7 @@ def _is_answer(record: JsonMap) -> bool:
     event = mapping(record.get("payload"))
     if record.get("type") != "event_msg":
         return False
-    return event.get("type") == "agent_message" or mapping(event.get("item")).get("type") in {"AgentMessage", "Plan"}
+    return event.get("type") == "agent_message" or string(mapping(event.get("item")).get("type")) in {
+        "AgentMessage",
+        "Plan",
+    }
