@@ -14,8 +14,10 @@ import orjson
 __all__ = [
     "CHUNK",
     "LINE_LIMIT",
+    "WINDOW",
     "Line",
     "decode",
+    "lines_backward",
     "read_at",
     "read_lines",
     "select_lines",
@@ -25,6 +27,8 @@ __all__ = [
 
 LINE_LIMIT = 16 * 1024 * 1024
 CHUNK = 256 * 1024
+WINDOW = 64 * 1024  # of a file's end, which answers most questions
+_LARGEST_BLOCK = 1024 * 1024
 _HEAD = 512
 
 
@@ -169,3 +173,35 @@ def _second_chance(data: bytes) -> object:
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return value
+
+
+def lines_backward(descriptor: int, end: int, enough: Callable[[], bool]) -> Iterator[tuple[int, bytes]]:
+    """Yield each line before byte `end` with its offset, last one first; one over the limit comes out empty.
+
+    Line ends are searched for one by one: that is several times faster than `split`, which looks at every byte. Memory
+    is bounded by the longest line. Beyond `WINDOW` nothing is read once there is `enough`: a line that the window cuts
+    is left out then.
+    """
+    position, block = end, WINDOW
+    parts: list[bytes] = []  # of a line that began in a block before, last piece first
+    size = 0
+    while position > 0:
+        if position < end and enough():
+            return
+        step = min(block, position)
+        position -= step
+        block = min(block * 4, _LARGEST_BLOCK)
+        data = read_at(descriptor, position, step)
+        line_end = len(data)
+        while (newline := data.rfind(b"\n", 0, line_end)) >= 0:
+            line = data[newline + 1 : line_end]
+            yield position + newline + 1, _joined([*parts, line], size + len(line)) if parts else line
+            parts, size, line_end = [], 0, newline
+        size += line_end
+        parts = [*parts, data[:line_end]] if size <= LINE_LIMIT else [b""]
+    if size:
+        yield 0, _joined(parts, size)
+
+
+def _joined(parts: list[bytes], size: int) -> bytes:
+    return b"".join(reversed(parts)) if size <= LINE_LIMIT else b""

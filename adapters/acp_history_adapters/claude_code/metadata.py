@@ -15,13 +15,12 @@ from dataclasses import dataclass, fields
 from acp_history_bridge.adapter import Inspection, Known, Problem, SessionRecord, Unit
 from acp_history_bridge.errors import TranscriptError
 from acp_history_bridge.files import open_regular, read_small
-from acp_history_bridge.jsonl import decode, read_at, read_lines
+from acp_history_bridge.jsonl import WINDOW, decode, lines_backward, read_at, read_lines
 from acp_history_bridge.timestamps import from_ns, parse_time
 from acp_history_bridge.values import JsonMap, integer, items, mapping, string
 
 from .paths import TITLE_FILE, lies_at_home, session_directory
 from .prompts import title_of
-from .tail import WINDOW, lines_backward
 
 __all__ = ["inspect"]
 

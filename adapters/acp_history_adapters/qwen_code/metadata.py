@@ -10,12 +10,11 @@ import os
 import re
 from dataclasses import dataclass, fields
 
-from acp_history_adapters.claude_code.tail import WINDOW, lines_backward
 from acp_history_adapters.qwen_code.places import is_archived, lies_at_home, project_of
 from acp_history_adapters.qwen_code.records import Kind, classify, prompt_text
 from acp_history_bridge.adapter import Inspection, Known, SessionRecord, Unit
 from acp_history_bridge.files import open_regular
-from acp_history_bridge.jsonl import decode, read_at, read_lines
+from acp_history_bridge.jsonl import WINDOW, decode, lines_backward, read_at, read_lines
 from acp_history_bridge.timestamps import from_ns, parse_time
 from acp_history_bridge.values import JsonMap, boolean, integer, mapping, string
 
