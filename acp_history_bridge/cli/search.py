@@ -58,7 +58,7 @@ def _update(arguments: Namespace, context: Context, library: Library) -> None:
             _say(arguments, "Another process is updating the full-text index.")
             return
         with closing(TextStore(path)) as store:
-            sessions = sessions_of(library, SessionQuery(), 0)
+            sessions = sessions_of(library, SessionQuery(hidden="include"), 0)  # they can be unhidden
             with_output = context.settings.search.tool_output
             report = update_text_index(store, sessions, library.adapter, output=with_output)
     _say(arguments, f"{report.rebuilt} sessions read, {report.extended} extended, {report.removed} dropped.")

@@ -85,7 +85,7 @@ _INDEXES = (
 
 SCHEMA = Schema(
     application_id=0x41434842,  # "ACHB"
-    version=1,
+    version=2,
     statements=(*_TABLES.values(), *_INDEXES),
     tables=frozenset(_TABLES),
 )

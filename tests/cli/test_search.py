@@ -35,6 +35,19 @@ def test_what_was_said_is_found_once_it_is_indexed(bridge: Bridge) -> None:
     assert row["snippet"][start:end].lower() == "commercial"
 
 
+def test_a_hidden_session_is_indexed_and_found_only_when_it_is_shown_again(bridge: Bridge) -> None:
+    """Hiding takes it out of the answers, not out of the index."""
+    [row] = json.loads(bridge("search", "--update", "--json", "commercial").out)["sessions"]
+    bridge("hide", row["id"])
+
+    hidden = bridge("search", "--update", "commercial")
+    bridge("unhide", row["id"])
+    shown = json.loads(bridge("search", "--json", "commercial").out)
+
+    assert (hidden.status, hidden.out) == (1, "")
+    assert shown["sessions"][0]["snippet"] == row["snippet"]
+
+
 def test_a_quiet_update_says_nothing(bridge: Bridge) -> None:
     """The agent runs it in the background."""
     result = bridge("search", "--update", "--quiet")
