@@ -38,7 +38,7 @@ def check_transcripts(library: Library, sessions: Sequence[Session]) -> Checkup:
     counts: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], Problem] = {}
     read = 0
-    for session in counted("Reading transcripts", sessions):
+    for session in counted("Reading transcripts", sessions, len(sessions)):
         problems, complete = _problems_of(library, session)
         read += complete
         for problem in problems:

@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from acp_history_bridge.adapter import Adapter
@@ -62,7 +63,8 @@ def run(arguments: Namespace, context: Context) -> int:
             return _export_all(library, query, name, arguments.output, adapters)
         session = find_session(library, adapters, arguments.id)
         with open_conversation(library, session) as (conversation, _):
-            _export_one(form(name)(conversation), arguments.output)
+            turns = counted("Writing turns", conversation.turns) if arguments.output else conversation.turns
+            _export_one(form(name)(replace(conversation, turns=turns)), arguments.output)
     return 0
 
 
@@ -94,7 +96,7 @@ def _export_all(library: Library, query: SessionQuery, name: str, directory: Pat
     sessions = list(sessions_of(library, query, 0))
     written: list[tuple[str, Session]] = []
     failed = 0
-    for session in counted("Exporting", sessions):
+    for session in counted("Exporting", sessions, len(sessions)):
         file = f"{session.id.replace(':', '-')}.{name}"
         try:
             with open_conversation(library, session) as (conversation, _):

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from acp_history_bridge.cli.output import is_terminal
@@ -34,14 +34,14 @@ def _with_bar(steps: Iterator[ScanStep]) -> None:
             progress.update(task, completed=step.done, total=step.total)
 
 
-def counted(text: str, items: Sequence[_T]) -> Iterator[_T]:
-    """Yield the items, and show how many are done once a second has gone by."""
+def counted(text: str, items: Iterable[_T], total: int | None = None) -> Iterator[_T]:
+    """Yield the items, and show how many are done once a second has gone by; `total` is how many there will be."""
     if not sys.stderr.isatty():
         yield from items
         return
     shown_from = time.monotonic() + _PATIENCE_SECONDS
     with _progress() as progress:
-        task = progress.add_task(text, total=len(items), visible=False)
+        task = progress.add_task(text, total=total, visible=False)
         for item in items:
             yield item
             progress.update(task, advance=1, visible=time.monotonic() > shown_from)
@@ -52,5 +52,5 @@ def _progress() -> "Progress":
 
     from acp_history_bridge.cli.table import make_console
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     return Progress(*columns, TimeRemainingColumn(), console=make_console(stderr=True), transient=True)
