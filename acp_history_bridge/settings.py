@@ -9,18 +9,19 @@ pay for it.
 """
 
 import dataclasses
-import tomllib
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
-
-from annotated_types import Ge
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from acp_history_bridge.adapter import Environment
 from acp_history_bridge.errors import ConfigurationError
 from acp_history_bridge.values import JsonMap
+
+if TYPE_CHECKING:  # loaded where there is something to validate
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 __all__ = [
     "VARIABLE_PREFIX",
@@ -50,6 +51,18 @@ class _Doc(str):
     __slots__ = ()
 
 
+class _Ge:
+    """A lowest value. The package that pydantic has for this takes as long to import as all settings together."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+
+    def __get_pydantic_core_schema__(self, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        """Tell pydantic."""
+        number: Any = handler(source)
+        return cast("CoreSchema", number | {"ge": self._limit})
+
+
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
     """`[index]`."""
@@ -65,18 +78,18 @@ class WatchSettings:
         WatchMode,
         _Doc("`auto` uses file events and polls network mounts, `poll` polls everything, `off` does not watch."),
     ] = "auto"
-    debounce_ms: Annotated[int, Ge(10), _Doc("How long a file must be quiet before it is read again.")] = 150
-    ceiling_ms: Annotated[int, Ge(10), _Doc("How long a busy file is waited for at the most.")] = 1000
-    reconcile_seconds: Annotated[float, Ge(1), _Doc("How often everything is compared by `stat`.")] = 30.0
-    poll_seconds: Annotated[float, Ge(0.1), _Doc("How often polled directories are swept.")] = 2.0
+    debounce_ms: Annotated[int, _Ge(10), _Doc("How long a file must be quiet before it is read again.")] = 150
+    ceiling_ms: Annotated[int, _Ge(10), _Doc("How long a busy file is waited for at the most.")] = 1000
+    reconcile_seconds: Annotated[float, _Ge(1), _Doc("How often everything is compared by `stat`.")] = 30.0
+    poll_seconds: Annotated[float, _Ge(0.1), _Doc("How often polled directories are swept.")] = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
     """`[replay]`."""
 
-    tool_output_kib: Annotated[int, Ge(1), _Doc("Tool output above this is shortened in the middle.")] = 100
-    image_kib: Annotated[int, Ge(0), _Doc("Images above this (in base64) are replaced by a note or a link.")] = 700
+    tool_output_kib: Annotated[int, _Ge(1), _Doc("Tool output above this is shortened in the middle.")] = 100
+    image_kib: Annotated[int, _Ge(0), _Doc("Images above this (in base64) are replaced by a note or a link.")] = 700
     follow: Annotated[bool, _Doc("Send what is added to an open session's transcript.")] = True
 
 
@@ -94,7 +107,7 @@ class Settings:
 
     tools: Annotated[tuple[str, ...], _Doc("Adapters to use, by name; empty for all.")] = ()
     headless: Annotated[bool, _Doc("List sessions that a program made (print mode, SDKs).")] = True
-    page_size: Annotated[int, Ge(1), _Doc("Sessions in one page of `session/list`.")] = 500
+    page_size: Annotated[int, _Ge(1), _Doc("Sessions in one page of `session/list`.")] = 500
     pushes: Annotated[PushMode, _Doc("For which sessions `session_info_update` is sent: off, open, listed or all.")] = (
         "all"
     )
@@ -136,10 +149,12 @@ def load_settings(environment: Environment, file: Path | None = None) -> tuple[S
     named = environment.variables.get(VARIABLE_PREFIX + "CONFIG")
     path = file or (Path(named) if named else None)
     values, sources = _from_file(path, must_exist=named is not None)
-    for variable, dotted in _variables().items():
-        if variable in environment.variables:
-            _put(values, dotted, environment.variables[variable])
-            sources[dotted] = variable
+    # Type hints are slow to look at, so only when there is anything to look up.
+    if any(variable.startswith(VARIABLE_PREFIX) for variable in environment.variables):
+        for variable, dotted in _variables().items():
+            if variable in environment.variables:
+                _put(values, dotted, environment.variables[variable])
+                sources[dotted] = variable
     return (_validated(values, sources) if values else Settings()), sources
 
 
@@ -147,12 +162,18 @@ def _from_file(path: Path | None, *, must_exist: bool) -> tuple[dict[str, Any], 
     if path is None:
         return {}, {}
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         if must_exist:
             raise ConfigurationError(f"{path}: there is no such file") from error
         return {}, {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    import tomllib
+
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: {error}") from error
     return values, dict.fromkeys(_dotted(values), str(path))
 
