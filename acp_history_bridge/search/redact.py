@@ -7,6 +7,7 @@ that does not look like a word, so that prose about passwords stays searchable.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 __all__ = ["RULES", "Rule", "redact"]
@@ -82,11 +83,13 @@ RULES: tuple[Rule, ...] = (
 
 
 # `password = hunter2x`, `"api_key": "…"`, `SECRET_TOKEN=…`: searched for from the sign, which is rarer in prose than
-# the words before it. The value must hold a digit and be no call, placeholder or path of code.
-_ASSIGNED = re.compile(r"[=:]>?\s{0,4}[\"']?(?P<secret>(?=[^\s\"'<>(){}\[\]$,;]*\d)[^\s\"'<>(){}\[\]$,;]{8,})")
-_NAME_OF_SECRET = re.compile(
-    r"(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w-]{0,24}[\"']?\s{0,4}$", re.IGNORECASE
-)
+# the words before it. The value must hold a digit and be no call, placeholder or path of code. Each match takes the
+# whole value, so that a run of signs costs linear time; what such a value assigns itself is looked for in it.
+_VALUE = r"(?P<secret>[^\s\"'<>(){}\[\]$,;]{8,})"
+_NAME = r"(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w-]{0,24}"
+_ASSIGNED = re.compile(r"[=:]>?\s{0,4}[\"']?" + _VALUE)
+_NAME_OF_SECRET = re.compile(_NAME + r"[\"']?\s{0,4}$", re.IGNORECASE)
+_ASSIGNED_WITHIN = re.compile(_NAME + "[=:]>?" + _VALUE, re.IGNORECASE)
 _NAME_LENGTH = 64
 
 
@@ -96,9 +99,21 @@ def redact(text: str) -> str:
     for rule in RULES:
         if rule.applies(text, lowered):
             text = rule.redact(text)
-    return _ASSIGNED.sub(_redact_assignment, text)
+    return "".join(_without_assigned(text))
 
 
-def _redact_assignment(match: re.Match[str]) -> str:
-    before = match.string[max(0, match.start() - _NAME_LENGTH) : match.start()]
-    return _replacement(match) if _NAME_OF_SECRET.search(before) else match[0]
+def _without_assigned(text: str) -> Iterator[str]:
+    done = 0
+    while match := _ASSIGNED.search(text, done):
+        yield text[done : match.start()]
+        done = match.end()
+        if _NAME_OF_SECRET.search(text[max(0, match.start() - _NAME_LENGTH) : match.start()]):
+            yield _redact_with_digit(match)
+        else:
+            done -= text[done - 1] in "=:"  # `"x": "password: …"`: the value is a name, its sign the next one
+            yield _ASSIGNED_WITHIN.sub(_redact_with_digit, text[match.start() : done])
+    yield text[done:]
+
+
+def _redact_with_digit(match: re.Match[str]) -> str:
+    return _replacement(match) if any(character.isdigit() for character in match["secret"]) else match[0]

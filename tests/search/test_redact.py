@@ -47,6 +47,9 @@ def test_a_credential_of_each_shape_is_replaced(name: str) -> None:
         '"api_key": "0123abcd4567"',
         "SECRET_TOKEN => s3cr3tvalue",
         "access_key = 'AbC123dEf456'",
+        '"command": "password=hunter2hunter3x"',
+        '{"line": "access_key: hunter2hunter3x"}',
+        "https://example.org/?page=1&token=s3cr3tvalue",
     ],
 )
 @pytest.mark.fault("S9")
@@ -85,3 +88,11 @@ def test_redaction_is_idempotent() -> None:
     once = redact("\n".join(SECRETS.values()))
 
     assert redact(once) == once
+
+
+@pytest.mark.fault("S9")
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("piece", ["=a", "://a:", "accountkey=", "bearer ", "password:", "eyJaaaaaaaaaaa.", "token=a"])
+def test_a_text_made_of_beginnings_takes_linear_time(piece: str) -> None:
+    """A hostile transcript must not hold up the index."""
+    redact(piece * 20_000)
