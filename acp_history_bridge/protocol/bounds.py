@@ -28,6 +28,9 @@ _ID_LIMIT = 200
 _DEPTH_LIMIT = 64
 _LONGEST_SEQUENCE = 64
 _MEMBER_OVERHEAD = 8
+# A value takes two bytes at least, its comma included, so `_Cleaner` counts no byte for more than five.
+_COST_OF_BYTE = 5
+_ONLY_JSON = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
 def pieces(text: str, limit: int = PIECE_LIMIT) -> Iterator[str]:
@@ -75,45 +78,91 @@ def _encoded_size(text: str) -> int:
 
 
 class Budget:
-    """The encoded bytes that one frame's payload may still take."""
+    """The encoded bytes that one frame's payload may still take.
+
+    Most payloads are far below it, so a text counts as six bytes a character until it matters what it really takes.
+    """
 
     def __init__(self, size: int = _FRAME_BUDGET) -> None:
-        self.remaining = size
+        self._room = size  # never more than there is
+        self._unmeasured: list[str] = []
+
+    @property
+    def remaining(self) -> int:
+        """How much is left; below zero when the last text took more than there was."""
+        for text in self._unmeasured:
+            self._room += _most(text) - _encoded_size(replace_surrogates(text))
+        self._unmeasured.clear()
+        return self._room
+
+    @property
+    def is_spent(self) -> bool:
+        """Nothing is left."""
+        return self._room <= 0 and self.remaining <= 0
+
+    def take(self, size: int) -> None:
+        """Take some bytes."""
+        self._room -= size
 
     def text(self, text: str, limit: int) -> str:
         """Take a text, shortened to `limit` bytes, or further to what is left."""
         short = shorten_middle(text, limit)
-        room = max(self.remaining, 0)
-        if not self.allows(short) and _encoded_size(replace_surrogates(short)) > room:
+        if not self.allows(short) and _encoded_size(replace_surrogates(short)) > (room := max(self.remaining, 0)):
             short = shorten_middle(text, min(limit, room), encoded=True)
         self.spend(short)
         return short
 
     def spend(self, text: str) -> None:
         """Take a text as it is."""
-        self.remaining -= (
-            len(text) if text.isascii() and text.isprintable() else _encoded_size(replace_surrogates(text))
-        )
+        if text.isascii() and text.isprintable():
+            self._room -= len(text)
+        else:
+            self._room -= _most(text)
+            self._unmeasured.append(text)
 
     def block(self, block: Json) -> bool:
         """Take a content block if it fits as it is."""
         size = len(wire.encode(block))
-        if size > self.remaining:
+        if size > self._left(size):
             return False
-        self.remaining -= size
+        self._room -= size
         return True
 
     def allows(self, text: str) -> bool:
         """Whether a short text or ASCII data fits as it is."""
-        return len(text) * (1 if text.isascii() and text.isprintable() else 6) <= self.remaining
+        size = len(text) * (1 if text.isascii() and text.isprintable() else 6)
+        return size <= self._left(size)
 
     def json(self, value: object, limit: int) -> object:
         """Take a JSON value, shortened to `limit` or to what is left."""
-        allowed = max(min(limit, self.remaining), 0)
+        allowed = max(self._left(limit), 0)
+        size = _plain_size(value)
+        if size is not None and size * _COST_OF_BYTE <= allowed:
+            self._room -= size
+            return value
         cleaner = _Cleaner(allowed)
         clean = cleaner.clean(value, 0)
-        self.remaining -= allowed - cleaner.remaining
+        self._room -= allowed - cleaner.remaining
         return clean
+
+    def _left(self, wanted: int) -> int:
+        """What is left, up to `wanted`."""
+        return wanted if wanted <= self._room else min(wanted, self.remaining)
+
+
+def _most(text: str) -> int:
+    return 6 * len(text) + 2
+
+
+def _plain_size(value: object) -> int | None:
+    """The encoded size of a value that can go out as it is; None where that is not certain at a glance."""
+    try:
+        data = orjson.dumps(value, option=_ONLY_JSON)
+    except TypeError:
+        return None
+    # A null stands for a member to leave out, or for a number that JSON does not have.
+    nested = b"null" in data or data.count(b"{") + data.count(b"[") >= _DEPTH_LIMIT
+    return None if nested else len(data)
 
 
 def plain_json(value: object, limit: int) -> object:

@@ -45,7 +45,7 @@ _LINE_LIMIT = 2**32
 _TOO_LARGE = "[An attachment was left out: there is too much in this call.]"
 _NO_OUTCOME = "[No outcome was recorded for this call.]"
 _ABSOLUTE = re.compile(r"^(?:/|[A-Za-z]:[\\/]|\\\\)")
-_BACKTICKS = re.compile("`+")
+_BACKTICKS = re.compile("`{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +129,10 @@ def _contents(call: ToolCall, options: ToolOptions, budget: Budget, *, live: boo
     parts = [*call.subagents, *call.content]
     runs: list[str] = []
     for count, part in enumerate(parts):
-        if budget.remaining <= 0:
+        if budget.is_spent:
             yield wire.content(wire.text(f"[… {len(parts) - count:,} more parts left out …]"))
             break
-        budget.remaining -= _PART_OVERHEAD
+        budget.take(_PART_OVERHEAD)
         if isinstance(part, SubagentRun):
             runs.append(fold_subagent(part, options.output_limit))
             yield wire.content(wire.text(budget.text(runs[-1], options.output_limit)))
@@ -186,7 +186,8 @@ def _shell_text(shell: ShellResult | None, options: ToolOptions, budget: Budget)
         return
     output = budget.text(shell.output.rstrip("\n"), options.output_limit)
     # A fence must be longer than any run of backticks inside it.
-    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(output)), default=0))
+    longest = max(map(len, _BACKTICKS.findall(output))) if "```" in output else 0
+    fence = "`" * max(3, 1 + longest)
     lines = [f"{fence}console\n{output}\n{fence}"] if output else []
     if shell.exit_code is not None:
         lines.append(f"Exit code: {shell.exit_code}")
