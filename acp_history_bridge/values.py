@@ -12,6 +12,7 @@ __all__ = ["JsonMap", "boolean", "first_string", "integer", "items", "mapping", 
 JsonMap = Mapping[str, object]
 
 _EMPTY: JsonMap = {}
+_INTEGER_BOUND = 2**63
 
 
 def mapping(value: object) -> JsonMap:
@@ -26,7 +27,7 @@ def items(value: object) -> Sequence[object]:
 
 def maps(value: object) -> list[JsonMap]:
     """The objects in the value if it is an array, else none."""
-    return [cast("JsonMap", item) for item in items(value) if isinstance(item, dict)]
+    return cast("list[JsonMap]", [item for item in items(value) if isinstance(item, dict)])
 
 
 def string(value: object) -> str:
@@ -44,10 +45,12 @@ def first_string(source: JsonMap, *keys: str) -> str:
 
 
 def integer(value: object) -> int | None:
-    """The value if it is a whole number (not a boolean)."""
-    if isinstance(value, int) and not isinstance(value, bool):
+    """The value if it is a whole number (not a boolean) of at most 64 bits, which is what can be passed on."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and -_INTEGER_BOUND <= value < _INTEGER_BOUND:
         return value
-    return int(value) if isinstance(value, float) and value.is_integer() else None
+    return None
 
 
 def number(value: object) -> float | None:

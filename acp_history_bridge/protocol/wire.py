@@ -55,6 +55,8 @@ META_KEY = "acp-history-bridge"
 Json = dict[str, object]
 RequestId = str | int | None
 
+_INTEGER_BOUND = 2**63
+
 
 def encode(message: Json) -> bytes:
     """One frame, with its newline."""
@@ -65,9 +67,11 @@ def encode(message: Json) -> bytes:
 
 
 def _repaired(value: object) -> object:
-    """Replace lone surrogates everywhere; wire messages hold nothing else that orjson refuses."""
+    """Replace lone surrogates and integers beyond 64 bits everywhere, which orjson refuses."""
     if isinstance(value, str):
         return replace_surrogates(value)
+    if isinstance(value, int) and not -_INTEGER_BOUND <= value < _INTEGER_BOUND:
+        return str(value)
     if isinstance(value, dict):
         items = cast("dict[str, object]", value).items()
         return {replace_surrogates(key): _repaired(item) for key, item in items}

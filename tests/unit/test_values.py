@@ -49,3 +49,9 @@ def test_the_first_name_that_holds_text_wins() -> None:
 
     assert first_string(source, "path", "file", "file_path", "name") == "a.py"
     assert first_string(source, "nothing") == ""
+
+
+def test_an_integer_beyond_64_bits_is_none() -> None:
+    """No frame can carry it."""
+    assert [integer(value) for value in (2**63, -(2**63) - 1, 1e30)] == [None] * 3
+    assert (integer(2**63 - 1), integer(-(2**63))) == (2**63 - 1, -(2**63))
