@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types format bench clean
+.PHONY: run test test-slow fuzz soak lint types format bench clean
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=…")'
@@ -30,6 +30,10 @@ run: $(VENV)/.run
 # The default suite.
 test: $(VENV)/.test
 	$(BIN)/python -m pytest
+
+# The groups that take longer: many processes, big trees, failing disks, a built wheel. CI runs them, too.
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -m process_slow --timeout 200
 
 # Mutated records and requests with a new seed; `make fuzz FUZZ="--records 1000000 --frames 100000"` for a long run.
 fuzz: $(VENV)/.test
