@@ -7,12 +7,13 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from acp_history_bridge.adapter import Fingerprint, Problem
 from acp_history_bridge.errors import TranscriptError
 
-__all__ = ["fingerprint_of", "list_directory", "open_regular", "read_small", "stat_regular"]
+__all__ = ["fingerprint_of", "list_directory", "open_regular", "path_of", "read_small", "stat_regular"]
 
 # Windows has neither flag.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -63,6 +64,12 @@ def list_directory(path: Path, problems: list[Problem]) -> list[os.DirEntry[str]
     except OSError as error:
         problems.append(Problem(path, "unreadable", error.strerror or type(error).__name__))
         return None
+
+
+@lru_cache(maxsize=8192)
+def path_of(name: str) -> Path:
+    """Make a path of what a directory entry calls itself. Stores are listed again and again, and paths are slow."""
+    return Path(name)
 
 
 def stat_regular(path: Path | os.DirEntry[str]) -> os.stat_result | None:

@@ -5,10 +5,10 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from acp_history_bridge.adapter import Fingerprint, Problem, SessionRecord, Store, Unit
+from acp_history_bridge.files import path_of
 from acp_history_bridge.index.directories import digests_of
 from acp_history_bridge.index.records import DamagedIndexError, decode_record
 
@@ -55,11 +55,6 @@ class ProblemCount:
 def fingerprint_text(fingerprint: Fingerprint) -> str:
     """A fingerprint as it is stored; equal texts mean equal fingerprints."""
     return f"{fingerprint.size} {fingerprint.mtime_ns} {fingerprint.inode} {fingerprint.beside}"
-
-
-@lru_cache(maxsize=4096)  # the same pages are asked for again and again, and paths are slow to make
-def _path(path: bytes) -> Path:
-    return Path(os.fsdecode(path))
 
 
 def _fingerprint(text: str) -> Fingerprint:
@@ -221,7 +216,7 @@ class Tables:
         """A unit from its columns."""
         if (store := self._stores.get(store_id)) is None:
             raise DamagedIndexError("a unit lies in no store")
-        return Unit(store, _path(path), _fingerprint(fingerprint))
+        return Unit(store, path_of(os.fsdecode(path)), _fingerprint(fingerprint))
 
     # Sessions
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from acp_history_bridge.adapter import RESCAN, Affected, Discovery, Environment, Problem, Store, Unit
-from acp_history_bridge.files import fingerprint_of, list_directory, stat_regular
+from acp_history_bridge.files import fingerprint_of, list_directory, path_of, stat_regular
 
 __all__ = ["TITLE_FILE", "affected", "discover", "is_session_id", "lies_at_home", "session_directory", "stores", "unit"]
 
@@ -66,7 +66,7 @@ def _project_units(store: Store, project: os.DirEntry[str], problems: list[Probl
         if name == entry.name or not is_session_id(name):
             continue
         if (found := stat_regular(entry)) is not None:
-            path = Path(entry.path)
+            path = path_of(entry.path)
             title = stat_regular(session_directory(path) / TITLE_FILE) if name in beside else None
             yield Unit(store, path, fingerprint_of(found, title))
 

@@ -31,7 +31,7 @@ from acp_history_bridge.adapter import (
     Unit,
 )
 from acp_history_bridge.errors import TranscriptError
-from acp_history_bridge.files import stat_regular
+from acp_history_bridge.files import path_of, stat_regular
 from acp_history_bridge.timestamps import from_ns
 
 __all__ = ["Codex"]
@@ -66,7 +66,7 @@ class Codex(Adapter):
                 status = stat_regular(entry)
                 if status is not None:
                     mark = Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino, names.mark(name.thread))
-                    units.append(Unit(store, Path(entry.path), mark))
+                    units.append(Unit(store, path_of(entry.path), mark))
         return Discovery(tuple(units), tuple(problems), complete=not problems)
 
     def unit(self, store: Store, path: Path) -> Unit | None:

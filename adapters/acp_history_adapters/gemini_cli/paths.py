@@ -13,7 +13,7 @@ from pathlib import Path
 from acp_history_adapters.gemini_cli.projects import MARKER, REGISTRY
 from acp_history_bridge.adapter import RESCAN, Affected, Discovery, Environment, Problem, Store, Unit
 from acp_history_bridge.errors import TranscriptError
-from acp_history_bridge.files import fingerprint_of, list_directory, open_regular, stat_regular
+from acp_history_bridge.files import fingerprint_of, list_directory, open_regular, path_of, stat_regular
 from acp_history_bridge.jsonl import read_at
 
 __all__ = [
@@ -90,7 +90,7 @@ def _units_in(store: Store, folder: Path, problems: list[Problem]) -> Iterator[U
     entries = list_directory(folder / _CHATS, problems) if _is_directory(folder / _CHATS) else None
     for entry in entries or ():
         if is_transcript(entry.name) and (status := stat_regular(entry)):
-            yield Unit(store, Path(entry.path), fingerprint_of(status, owner))
+            yield Unit(store, path_of(entry.path), fingerprint_of(status, owner))
     if log := unit_at(store, folder / LOG):
         yield log
 
