@@ -2,7 +2,7 @@
 
 Policy:
 
-- A transcript is read and encoded in a worker thread, in batches of about 64 KiB or 50 ms; the next batch is read when
+- A transcript is read and encoded in a worker thread, in batches of about 256 KiB or 50 ms; the next batch is read when
   the client has taken the one before, so neither memory nor the client's queue grows with the session.
 - Loads of one session follow each other, loads of different sessions run side by side, a few at a time.
 - An opened transcript stays open, and when its session changes, what is new is sent: not before the load has been
@@ -30,7 +30,7 @@ from acp_history_bridge.turns import Turn
 
 __all__ = ["Ending", "OpenSessions"]
 
-_BATCH_BYTES = 64 * 1024
+_BATCH_BYTES = 256 * 1024
 _BATCH_SECONDS = 0.05
 _INTERVAL = 0.25
 _FOLLOWED_LIMIT = 64
