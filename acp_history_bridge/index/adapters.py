@@ -7,7 +7,7 @@ the whole store instead. `look` guards the inspection of a unit in the same way.
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,6 +43,7 @@ class Adapters:
     def __init__(self, adapters: Sequence[Adapter], environment: Environment) -> None:
         self._adapters = {adapter.name: adapter for adapter in adapters}
         self._problems: dict[tuple[str, Path], tuple[Problem, ...]] = {}
+        self._versions: dict[Path | None, str] = {}
         self._real: dict[Store, Path] = {}
         seen: set[tuple[str, str, Path]] = set()
         for store in (store for adapter in adapters for store in self._stores_of(adapter, environment)):
@@ -64,11 +65,10 @@ class Adapters:
 
     def reader(self, store: Store) -> str:
         """A version of the code that reads this store; what older code found is looked at again."""
-        digest = hashlib.blake2b(__version__.encode(), digest_size=16)
-        for path in _sources(type(self.named(store.tool)).__module__):
-            stat = path.stat()
-            digest.update(f"\0{path.name} {stat.st_size} {stat.st_mtime_ns}".encode())
-        return digest.hexdigest()
+        source = _source(type(self.named(store.tool)).__module__)
+        if (version := self._versions.get(source)) is None:  # the built-in adapters come in one package
+            version = self._versions[source] = _version(source)
+        return version
 
     def discover(self, store: Store) -> Discovery:
         """List a store; an adapter that fails has listed nothing, and incompletely."""
@@ -165,11 +165,22 @@ def _is_certain(path: Path) -> bool:
     return True
 
 
-def _sources(module: str) -> Iterator[Path]:
-    """The files of the package an adapter comes with, or its single module."""
-    for name in (module.partition(".")[0], module):
-        source = getattr(sys.modules.get(name), "__file__", None)
-        if source is not None:
-            path = Path(source)
-            yield from sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
-            return
+def _source(module: str) -> Path | None:
+    """The `__init__.py` of the package an adapter comes with, or its single module."""
+    names = (module.partition(".")[0], module)
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in names)
+    return next((Path(file) for file in files if file is not None), None)
+
+
+def _version(source: Path | None) -> str:
+    digest = hashlib.blake2b(__version__.encode(), digest_size=16)
+    for path in _files(source):
+        stat = path.stat()
+        digest.update(f"\0{path.name} {stat.st_size} {stat.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def _files(source: Path | None) -> list[Path]:
+    if source is None:
+        return []
+    return sorted(source.parent.rglob("*.py")) if source.name == "__init__.py" else [source]
