@@ -552,3 +552,19 @@ def test_usage_is_that_of_the_last_answer(tmp_path: Path) -> None:
     assert transcript.usage is not None
     assert (transcript.usage.used, transcript.usage.cost) == (321, 0.5)
     transcript.close()
+
+
+def test_results_far_from_their_calls_are_read_whatever_lies_between(tmp_path: Path) -> None:
+    """Lines are read ahead; results in another order than their calls, and larger than what is read ahead, are too."""
+    names = [f"toolu_{number}" for number in range(8)]
+    lines = ClaudeLines()
+    lines.prompt("Look")
+    for name in names:
+        lines.call("Read", {"file_path": f"{CWD}/{name}"}, name, group="m1")
+    texts = {name: name * (20_000 if number % 3 == 0 else 3_000) for number, name in enumerate(names)}
+    for name in reversed(names):
+        lines.result(texts[name], name)
+    lines.answer("Done.", group="m2")
+    turns = turns_at(lines.save(tmp_path))
+    assert {call.id: call.content for call in calls_of(turns)} == {name: (Text(texts[name]),) for name in names}
+    assert said_in(turns)[-1] == "agent: Done."

@@ -122,3 +122,26 @@ def test_odd_values_become_plain_json() -> None:
     assert plain["nan"] == "nan"
     assert plain["tuple"] == [1, None]
     assert "none" not in plain
+
+
+@pytest.mark.parametrize(
+    ("odd", "plain"),
+    [
+        ({"a": None, "b": [1]}, {"b": [1]}),
+        ({"a": math.nan}, {"a": "nan"}),
+        ({"a": "\ud800"}, {"a": "\ufffd"}),
+        ({"a": "null"}, {"a": "null"}),
+        ({"a": "x", "b": [{"c": 1.5}]}, {"a": "x", "b": [{"c": 1.5}]}),
+    ],
+)
+def test_a_small_value_is_cleaned_like_a_large_one(odd: object, plain: object) -> None:
+    """One odd member is seen although the value is far below its limit."""
+    assert plain_json(odd, 64 * 1024) == plain
+
+
+def test_a_small_value_that_is_nested_deeply_is_cut() -> None:
+    """Parsers have limits of their own, so depth counts even where size does not."""
+    deep: list[object] = []
+    for _ in range(100):
+        deep = [deep]
+    assert "nested deeper" in json.dumps(plain_json(deep, 64 * 1024))
