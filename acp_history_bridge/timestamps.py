@@ -15,6 +15,7 @@ _YEAR_3000_MS = 32_503_680_000_000
 _SPAN = re.compile(r"(\d{1,5})([mhdw])")
 _SPAN_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
+
 def parse_time(value: object) -> datetime | None:
     """Read an ISO 8601 string, or a number of seconds or milliseconds since the epoch."""
     if isinstance(value, str):
