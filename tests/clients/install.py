@@ -60,7 +60,7 @@ def debian_packages(directory: Path, *packages: str) -> Path:
     for name in ("state/lists/partial", "cache/archives/partial"):
         (directory / name).mkdir(parents=True)
     (directory / "status").touch()
-    source = f"deb [signed-by={_KEYRING}] {_MIRROR} {_SUITE} main\n"
+    source = f"deb [signed-by={_KEYRING}] {_mirror(apt)} {_SUITE} main\n"
     (directory / "sources.list").write_text(source, encoding="utf-8")
     (directory / "apt.conf").write_text(_APT.format(directory), encoding="utf-8")
     variables = {"APT_CONFIG": str(directory / "apt.conf")}
@@ -70,6 +70,17 @@ def debian_packages(directory: Path, *packages: str) -> Path:
     for package in sorted((directory / "cache" / "archives").glob("*.deb")):
         _run(["dpkg-deb", "--extract", str(package), str(root)], directory)
     return root
+
+
+def _mirror(apt: str) -> str:
+    """The archive that this machine itself installs from."""
+    listed = subprocess.run(
+        [apt, "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"], capture_output=True, check=False
+    )
+    archives = [line for line in listed.stdout.decode("utf-8").splitlines() if line.rstrip("/").endswith("/debian")]
+    if not archives:
+        pytest.skip("this machine names no Debian archive")
+    return archives[0]
 
 
 def debian_program(root: Path, name: str) -> tuple[str, ...]:
