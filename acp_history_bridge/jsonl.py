@@ -22,7 +22,6 @@ __all__ = [
     "read_lines",
     "select_lines",
     "split_lines",
-    "window_lines",
 ]
 
 LINE_LIMIT = 16 * 1024 * 1024
@@ -130,19 +129,6 @@ def select_lines(
             buffer = b""
     if buffer and wanted(buffer[:_HEAD]):
         yield Line(position - len(buffer), len(buffer), buffer, pending=True)
-
-
-def window_lines(data: bytes, offset: int, *, first_is_whole: bool) -> Iterator[Line]:
-    """Yield the lines of a window of a file that starts at byte `offset`.
-
-    A first line that begins before the window is dropped; a last one that the window or the file cuts is pending.
-    """
-    pieces = data.split(b"\n")
-    for number, piece in enumerate(pieces):
-        last = number == len(pieces) - 1
-        if (number > 0 or first_is_whole) and not (last and not piece):
-            yield Line(offset, len(piece), piece, pending=last)
-        offset += len(piece) + 1
 
 
 def decode(data: bytes) -> object:

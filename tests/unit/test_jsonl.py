@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_history_bridge import jsonl
-from acp_history_bridge.jsonl import Line, decode, read_at, read_lines, select_lines, window_lines
+from acp_history_bridge.jsonl import Line, decode, read_at, read_lines, select_lines
 from acp_history_bridge.values import items, mapping
 
 _CONTENT = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"def" * 5, b"\x00", b"\xff", b"\r\n"])).map(b"".join)
@@ -125,16 +125,6 @@ def test_a_file_that_is_truncated_while_it_is_read_just_ends(tmp_path: Path) -> 
         assert all(line.pending for line in lines)
     finally:
         os.close(descriptor)
-
-
-@given(_CONTENT, st.integers(0, 20))
-def test_a_window_has_the_whole_lines_that_start_in_it(data: bytes, start: int) -> None:
-    """A line cut by the start of the window is dropped, one cut by its end is pending."""
-    window = list(window_lines(data[start:], start, first_is_whole=False))
-    whole = [line for line in _expected(data) if line.offset > start]
-
-    assert window == whole
-    assert list(window_lines(data[start:], start, first_is_whole=True)) == _expected(data, start)
 
 
 @pytest.mark.parametrize(
